@@ -1,0 +1,4 @@
+//! The only room that knows Redis.
+mod view;
+
+pub use view::*;

@@ -1,0 +1,2 @@
+//! The inspector.
+pub mod source;

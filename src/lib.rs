@@ -1,0 +1,6 @@
+//! A durable task queue on Redis.
+pub mod backend;
+pub mod cli;
+pub mod inspector;
+pub mod task;
+pub mod worker;
