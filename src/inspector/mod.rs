@@ -1,2 +1,3 @@
 //! The inspector.
+pub mod live;
 pub mod source;
