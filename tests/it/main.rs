@@ -5,4 +5,6 @@
 
 mod common;
 mod harness;
+mod interop;
+mod states;
 mod transitions;
