@@ -8,3 +8,4 @@ mod harness;
 mod interop;
 mod states;
 mod transitions;
+mod rooms;
