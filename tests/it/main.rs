@@ -6,6 +6,6 @@
 mod common;
 mod harness;
 mod interop;
+mod rooms;
 mod states;
 mod transitions;
-mod rooms;
