@@ -79,7 +79,10 @@ async fn every_command(fault: Fault, wait: Duration) {
             assert!(nth < 100, "{transition:?} has no end");
         }
         let scripts = threadmill::backend::scripts::ALL.len() as u64;
-        assert!(nth > scripts + 2, "{transition:?}: {nth} commands are fewer than a greeting, the scripts and the call");
+        assert!(
+            nth > scripts + 2,
+            "{transition:?}: {nth} commands are fewer than a greeting, the scripts and the call"
+        );
     }
 }
 
