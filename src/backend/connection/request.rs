@@ -19,6 +19,10 @@ const LOADS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 
+/// What must be left of the time for another try after a refusal: one that is cut short turns what is known to have been
+/// refused into something unknown.
+const WORTH_A_TRY: Duration = Duration::from_millis(200);
+
 /// A request under way.
 pub(super) struct Request {
     pipeline: Pipeline,
@@ -125,7 +129,7 @@ impl Request {
 
     /// Keeps the answers that are final, and says what the others need.
     fn take(&mut self, link: &Link, pending: &[usize], answers: Vec<RedisResult<Value>>) -> Next {
-        let over = Instant::now() >= self.deadline;
+        let over = Instant::now() + WORTH_A_TRY >= self.deadline;
         let mut next = Next::Done;
         for (i, answer) in pending.iter().zip(answers) {
             let wanted = match &answer {
@@ -208,7 +212,8 @@ impl Request {
         self.tries += 1;
         // Many who lost the same server do not come back in step.
         let pause = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        tokio::time::sleep_until(self.deadline.min(Instant::now() + pause)).await;
+        let latest = self.deadline.checked_sub(WORTH_A_TRY / 2).unwrap_or(self.deadline);
+        tokio::time::sleep_until(latest.min(Instant::now() + pause)).await;
     }
 
     fn finish(self) -> Vec<RedisResult<Value>> {

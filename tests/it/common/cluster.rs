@@ -113,6 +113,14 @@ impl Cluster {
         for node in order {
             self.nodes[node].cli::<()>(&["CLUSTER", "SETSLOT", &slot.to_string(), "NODE", &id]);
         }
+        // A node that moves a slot on before it has heard of all others can have its claim overruled.
+        let epoch = |node: &TestRedis| {
+            let info: String = node.cli(&["CLUSTER", "INFO"]);
+            info.lines().find(|line| line.starts_with("cluster_current_epoch")).map(str::to_owned)
+        };
+        eventually("all masters have heard of the move", || {
+            self.nodes[..3].iter().all(|node| epoch(node) == epoch(&self.nodes[0]))
+        });
     }
 
     /// Moves a slot as an operator's tool does.
