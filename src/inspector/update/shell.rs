@@ -40,50 +40,67 @@ fn copy(model: &mut Model, text: Option<String>, effects: &mut Vec<Effect>) {
     }
 }
 
-/// The command for what is on top.
-pub fn command(model: &Model) -> Option<String> {
-    let words: Vec<String> = if let Some(Overlay::Confirm(confirm)) = &model.ui.overlay {
-        action(&confirm.action)
-    } else {
-        let queue = model.ui.queue.clone();
-        match (model.ui.screen, model.ui.focus) {
-            (Screen::Workers, _) => vec!["workers".into()],
-            (Screen::Log, _) => return None,
-            (Screen::Main, Focus::Queues) => vec!["queues".into()],
-            (Screen::Main, Focus::Tasks) => {
-                vec!["tasks".into(), queue?, "--segment".into(), model.ui.tasks.segment.word().into()]
-            }
-            (Screen::Main, Focus::Detail) => vec!["show".into(), model.ui.tasks.selected.as_ref()?.to_string()],
-        }
-    };
-    let mut line = model.options.shell.clone();
-    for word in words {
-        line.push(' ');
-        line.push_str(&quoted(&word));
-    }
-    Some(line)
+/// A command in its parts.
+struct Command {
+    verb: &'static str,
+    /// What comes from Redis.
+    names: Vec<String>,
+    segments: Vec<Segment>,
 }
 
-fn action(action: &Action) -> Vec<String> {
-    let verb = action.verb().0.to_owned();
+/// The command for what is on top.
+pub fn command(model: &Model) -> Option<String> {
+    let plain = |verb| Command { verb, names: Vec::new(), segments: Vec::new() };
+    let command = if let Some(Overlay::Confirm(confirm)) = &model.ui.overlay {
+        action(&confirm.action)
+    } else {
+        match (model.ui.screen, model.ui.focus) {
+            (Screen::Workers, _) => plain("workers"),
+            (Screen::Log, _) => return None,
+            (Screen::Main, Focus::Queues) => plain("queues"),
+            (Screen::Main, Focus::Tasks) => Command {
+                names: vec![model.ui.queue.clone()?],
+                segments: vec![model.ui.tasks.segment],
+                ..plain("tasks")
+            },
+            (Screen::Main, Focus::Detail) => {
+                Command { names: vec![model.ui.tasks.selected.as_ref()?.to_string()], ..plain("show") }
+            }
+        }
+    };
+    Some(command.line(&model.options.shell))
+}
+
+fn action(action: &Action) -> Command {
+    let verb = action.verb().0;
     match action {
         Action::Requeue(targets) | Action::Drop(targets) => {
-            std::iter::once(verb).chain(targets.iter().map(|target| target.id.to_string())).collect()
+            let names = targets.iter().map(|target| target.id.to_string()).collect();
+            Command { verb, names, segments: Vec::new() }
         }
         Action::Purge { queue, parts } => {
-            let mut words = vec![verb, queue.clone()];
-            for (segment, _) in parts {
-                words.extend(["--segment".to_owned(), Segment::word(*segment).to_owned()]);
-            }
-            words
+            let segments = parts.iter().map(|(segment, _)| *segment).collect();
+            Command { verb, names: vec![queue.clone()], segments }
         }
+    }
+}
+
+impl Command {
+    /// The line for a shell; names that look like flags come last, behind `--`.
+    fn line(&self, shell: &str) -> String {
+        let names: String = self.names.iter().map(|name| format!(" {}", quoted(name))).collect();
+        let flags: String = self.segments.iter().map(|segment| format!(" --segment {}", segment.word())).collect();
+        if self.names.iter().any(|name| name.starts_with('-')) {
+            return format!("{shell} {}{flags} --{names}", self.verb);
+        }
+        format!("{shell} {}{names}{flags}", self.verb)
     }
 }
 
 /// A word as a shell takes it. What a terminal would obey on pasting is written as an escape of `$'…'`.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && !word.starts_with('-') && word.chars().all(plain) {
+    if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
     if visible(word) == word {
@@ -119,8 +136,10 @@ mod tests {
         check("two words", "'two words'");
         check("it's", r"'it'\''s'");
         check("größe", "'größe'");
-        check("-x", "'-x'");
+        check("-x", "-x");
         check("", "''");
+        let flag = Command { verb: "tasks", names: vec!["-x".into()], segments: vec![Segment::Failed] };
+        assert_eq!(flag.line("threadmill"), "threadmill tasks --segment failed -- -x");
         check("a\x1b[2J'", r"$'a\x1b[2J\''");
     }
 }
