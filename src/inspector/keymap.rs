@@ -43,6 +43,8 @@ pub enum Deed {
     Help,
     /// Leave what lies on top; else stop the action under way, unmark, go back.
     Back,
+    /// Go back.
+    Leave,
     /// The next pane.
     NextPane,
     /// The pane before.
@@ -188,15 +190,9 @@ pub const BINDINGS: &[Binding] = {
         bind(Move, &[named(PageDown), ctrl('f'), ctrl('d')], Deed::PageDown, "page down", "A screenful down"),
         bind(Move, &[named(Home), key('g')], Deed::First, "first", "To the first"),
         bind(Move, &[named(End), key('G')], Deed::Last, "last", "To the last"),
-        bind(
-            Global,
-            &[named(Esc), key('h'), named(Left)],
-            Deed::Back,
-            "back",
-            "Stop the action under way; else unmark; else go back",
-        )
-        .bar(),
+        bind(Global, &[named(Esc)], Deed::Back, "back", "Stop the action under way; else unmark; else go back").bar(),
         bind(Global, &[key('?')], Deed::Help, "help", "Show the keys").bar(),
+        bind(Global, &[key('h'), named(Left)], Deed::Leave, "back", "Go back"),
         bind(Global, &[key('1')], Deed::Segment(Segment::Ready), "ready", "List READY"),
         bind(Global, &[key('2')], Deed::Segment(Segment::Scheduled), "scheduled", "List SCHEDULED"),
         bind(Global, &[key('3')], Deed::Segment(Segment::Running), "running", "List RUNNING"),

@@ -76,7 +76,7 @@ where
     let clock = move || Clock { mono: started.elapsed(), wall_ms: wall_ms() };
     let size = screen.size().map_err(|error| InspectorError::Terminal(B::to_io(error)))?;
     let model = Model::new(options, (size.width, size.height), clock());
-    let events = open_events();
+    let events = Some(open_events());
     let mut looped = Loop { screen, pump, inbox, model, events, open_events, clock, drawn: None };
     looped.run(quit).await
 }
@@ -86,7 +86,8 @@ struct Loop<'a, B: Screen, E, O, C> {
     pump: Pump,
     inbox: mpsc::Receiver<Msg>,
     model: Model,
-    events: E,
+    /// Absent only while the process is suspended.
+    events: Option<E>,
     open_events: O,
     clock: C,
     drawn: Option<Instant>,
@@ -123,14 +124,14 @@ where
             tokio::select! {
                 biased;
                 () = &mut quit => batch.push(Msg::Quit),
-                event = self.events.next() => batch.extend(heard(event)?),
+                event = next(&mut self.events) => batch.extend(heard(event)?),
                 msg = self.inbox.recv() => batch.push(msg.ok_or(InspectorError::Pump)?),
                 () = sleep_until(frame_at), if self.model.changed => {}
                 _ = tick.tick() => {}
             }
             // Whatever waits is taken in before the next drawing, so that a flood costs one frame.
             while batch.len() < BATCH_MAX {
-                let Some(event) = self.events.next().now_or_never() else { break };
+                let Some(event) = next(&mut self.events).now_or_never() else { break };
                 batch.extend(heard(event)?);
             }
             while batch.len() < BATCH_MAX {
@@ -168,13 +169,19 @@ where
             Effect::Stop(id) => self.pump.stop(id),
             Effect::Copy(text) => self.screen.backend_mut().copy(&text).map_err(InspectorError::Terminal)?,
             Effect::Suspend => {
+                // The stream has a thread that reads the terminal; it must be gone before the terminal is another's, and
+                // before there can be a second stream.
+                self.events = None;
                 self.screen.backend_mut().suspend(self.model.options.mouse).map_err(InspectorError::Terminal)?;
-                // The stream has a thread of its own that may have met the stopped terminal.
-                self.events = (self.open_events)();
+                self.events = Some((self.open_events)());
                 return self.take(vec![Msg::Resumed]);
             }
             Effect::Redraw => {
-                self.screen.clear().map_err(|error| InspectorError::Terminal(B::to_io(error)))?;
+                // `Terminal::clear` asks where the cursor is, and the answer would end up among the events. So what was
+                // drawn last is forgotten by hand.
+                self.screen.backend_mut().clear().map_err(|error| InspectorError::Terminal(B::to_io(error)))?;
+                self.screen.current_buffer_mut().reset();
+                self.screen.swap_buffers();
                 self.model.changed = true;
             }
             Effect::Quit => return Ok(Next::End),
@@ -191,6 +198,14 @@ where
         let ended = self.screen.backend_mut().end();
         drawn.map_err(|error| InspectorError::Terminal(B::to_io(error)))?;
         ended.map_err(InspectorError::Terminal)
+    }
+}
+
+/// The next event; there is none where there is no stream.
+async fn next<E: Stream + Unpin>(events: &mut Option<E>) -> Option<E::Item> {
+    match events {
+        Some(events) => events.next().await,
+        None => None,
     }
 }
 

@@ -113,6 +113,8 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         leave();
+        // After a panic in the middle of a picture, its beginning may have been written after all.
+        drop(execute!(io::stdout(), EndSynchronizedUpdate));
         let withheld = std::mem::take(&mut *WITHHELD.lock().unwrap_or_else(PoisonError::into_inner));
         for panic in withheld {
             // Where there is nowhere to write it, nobody can be told.

@@ -27,7 +27,7 @@ pub fn document(detail: &TaskDetail, arrived_ms: f64) -> Doc {
         }
         Body::Missing => {
             doc.blank();
-            doc.text("no record", VALUES, Role::Wrong, "the segment lists this id and nothing is stored under it");
+            doc.text("no record", VALUES, Role::Wrong, "this id is listed, and nothing is stored");
         }
     }
     doc.blank();
@@ -51,16 +51,21 @@ fn title(doc: &mut Doc, detail: &TaskDetail) {
     }
     let segment = detail.segment();
     let attempts = detail.attempts();
-    let tries = if attempts == 1 { "1 attempt".to_owned() } else { format!("{attempts} attempts") };
+    // How many attempts there were, only the record knows.
+    let tries = match (detail.record(), attempts) {
+        (None, _) => String::new(),
+        (_, 1) => " after 1 attempt".to_owned(),
+        _ => format!(" after {attempts} attempts"),
+    };
     let finished = detail.record().and_then(|record| record.finished_at.as_ref());
     let enqueued = detail.record().and_then(|record| record.enqueued_at.as_ref());
     let leased = detail.lease.as_ref().and_then(|lease| lease.started_at.as_ref());
     let (role, words, moment) = match segment {
-        Some(Segment::Failed) => (Role::Wrong, format!("FAILED after {tries}"), finished.map(Stamp::millis)),
-        Some(Segment::Successful) => (Role::Good, format!("SUCCESSFUL after {tries}"), finished.map(Stamp::millis)),
+        Some(Segment::Failed) => (Role::Wrong, format!("FAILED{tries}"), finished.map(Stamp::millis)),
+        Some(Segment::Successful) => (Role::Good, format!("SUCCESSFUL{tries}"), finished.map(Stamp::millis)),
         Some(Segment::Running) => (Role::Good, format!("RUNNING, attempt {attempts}"), leased.map(Stamp::millis)),
-        Some(Segment::Scheduled) => (Role::Text, format!("SCHEDULED, {tries} so far"), detail.score()),
-        Some(Segment::Ready) => (Role::Text, format!("READY, {tries} so far"), enqueued.map(Stamp::millis)),
+        Some(Segment::Scheduled) => (Role::Text, format!("SCHEDULED{tries}"), detail.score()),
+        Some(Segment::Ready) => (Role::Text, format!("READY{tries}"), enqueued.map(Stamp::millis)),
         None if detail.quarantined => (Role::Wrong, "in QUARANTINE".to_owned(), None),
         None => (Role::Soon, "in no segment".to_owned(), None),
     };
@@ -180,13 +185,12 @@ fn retry(retry: Option<&Retry>) -> String {
             } else {
                 backoff.expected_exceptions.join(", ")
             };
-            let seconds = |value: f64| format::span(value * 1_000.0);
             format!(
-                "up to {} attempts, {} times {} each time, at most {}, for {classes}",
+                "up to {} attempts: {}, times {}, at most {}\nfor {classes}",
                 backoff.max_retries,
-                seconds(backoff.base_delay),
+                format::span(backoff.delay(1).as_secs_f64() * 1_000.0),
                 backoff.factor,
-                seconds(backoff.max_delay),
+                format::span(backoff.max_delay * 1_000.0),
             )
         }
     }

@@ -281,17 +281,17 @@ impl Model {
         if self.conn.last_good.is_none() { Standing::Connecting } else { Standing::Live }
     }
 
-    /// How old the oldest part of what is shown is, in whole seconds, begun ones counted.
+    /// How old the oldest part of what is shown is, in seconds, to the nearest and at least one. A part that fails for
+    /// its own reason says so in its place, and is not counted.
     pub fn age(&self) -> Option<u64> {
-        let main = self.ui.screen == Screen::Main;
-        let parts = [
-            self.queues.at,
-            self.page.at.filter(|_| main),
-            self.workers.at.filter(|_| self.ui.screen == Screen::Workers),
-        ];
-        let oldest = parts.into_iter().flatten().min()?;
+        let failing = self.conn.error.is_some();
+        let page = self.page.at.filter(|_| self.ui.screen == Screen::Main && (failing || self.page.error.is_none()));
+        let workers =
+            self.workers.at.filter(|_| self.ui.screen == Screen::Workers && (failing || self.workers.error.is_none()));
+        let oldest = [self.queues.at, page, workers].into_iter().flatten().min()?;
+        // Between two answers lie the refresh and a tick, which must not be seen as a second more.
         let millis = self.clock.mono.saturating_sub(oldest).as_millis() as u64;
-        Some(millis.div_ceil(1_000).max(1))
+        Some(((millis + 500) / 1_000).max(1))
     }
 
     /// Why acting keys are locked, where they are.
@@ -299,7 +299,10 @@ impl Model {
         if self.options.read_only {
             return Some(Lock::ReadOnly);
         }
-        let stale = self.standing() != Standing::Live || self.age().is_none_or(|age| age > FRESH.as_secs());
+        let aims_at_tasks = self.ui.screen == Screen::Main && self.ui.focus != Focus::Queues;
+        let stale = self.standing() != Standing::Live
+            || self.age().is_none_or(|age| age > FRESH.as_secs())
+            || (aims_at_tasks && self.page.error.is_some());
         stale.then_some(Lock::Stale)
     }
 

@@ -231,7 +231,7 @@ fn busy_task(queue: &str, segment: Segment, n: u64) -> TaskDetail {
     let id = format!("01a22df8-34ed-7724-a9cf-{:012x}", (n + 1) * 0x9e37_79b9 % 0xffff_ffff_ffff);
     let id = format!("{id}{}", if queue == "emails" { "" } else { "0" });
     let funcs = ["shop.tasks.welcome_email", "shop.tasks.invoice", "shop.reports.nightly.rebuild_everything"];
-    task(&format!("{segment:.1}{id}"), funcs[n as usize % 3], queue, segment, 12.0 + n as f64 * 7.0)
+    task(&format!("{segment:.2}{id}"), funcs[n as usize % 3], queue, segment, 12.0 + n as f64 * 7.0)
 }
 
 impl Fake {
@@ -251,7 +251,10 @@ impl Fake {
             match mode {
                 Mode::Answers => return Ok(()),
                 Mode::Fails(why) => return Err(why),
-                Mode::Late(by) => return Ok(tokio::time::sleep(by).await),
+                Mode::Late(by) => {
+                    tokio::time::sleep(by).await;
+                    return Ok(());
+                }
                 Mode::Hangs => changed.await,
             }
         }

@@ -161,6 +161,8 @@ fn purge_takes_the_queue_s_name() {
     assert!(!parts.iter().any(|(segment, _)| *segment == Segment::Running));
     stage.send(Msg::Progress(id, Tally { done: 300, ..Tally::default() }));
     assert!(stage.text().contains("300 of 673"), "{}", stage.text());
+    stage.keys("h");
+    assert!(stage.effects.is_empty(), "only Esc stops");
     stage.keys("<esc>");
     assert_eq!(stage.effects, [Effect::Stop(id)]);
     stage.send(Msg::Acted(id, Tally { done: 400, stopped: true, ..Tally::default() }));
@@ -286,9 +288,9 @@ fn commands_are_copied() {
     check("Y", "threadmill queues");
     check("y", "emails");
     check("<enter>Y", "threadmill tasks emails --segment failed");
-    check("<enter>y", "F01a22df8-34ed-7724-a9cf-00009e3779b9");
-    check("<enter><enter>Y", "threadmill show F01a22df8-34ed-7724-a9cf-00009e3779b9");
-    check("<enter>RY", "threadmill requeue F01a22df8-34ed-7724-a9cf-00009e3779b9");
+    check("<enter>y", "FA01a22df8-34ed-7724-a9cf-00009e3779b9");
+    check("<enter><enter>Y", "threadmill show FA01a22df8-34ed-7724-a9cf-00009e3779b9");
+    check("<enter>RY", "threadmill requeue FA01a22df8-34ed-7724-a9cf-00009e3779b9");
     check("wY", "threadmill workers");
     check("jjY", "threadmill queues");
     check("jj<enter>Y", "threadmill tasks 'two words' --segment failed");

@@ -1,8 +1,10 @@
 //! The screens at three sizes, with their colours.
 
+use crate::backend::Body;
 use crate::inspector::model::Screen;
 use crate::inspector::options::Options;
 use crate::inspector::tests::stage::Stage;
+use crate::task::Segment;
 use std::time::Duration;
 
 const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (160, 50)];
@@ -84,6 +86,25 @@ fn other_looks() {
     insta::assert_snapshot!("light_80x24", Stage::with(80, 24, light).in_colour());
     let ansi = Options { theme: crate::inspector::ThemeName::Ansi, ..Options::default() };
     insta::assert_snapshot!("ansi_80x24", Stage::with(80, 24, ansi).in_colour());
+}
+
+#[test]
+fn records_that_are_odd() {
+    let mut stage = Stage::new(120, 30);
+    let list = stage.shop.list("emails", Segment::Failed);
+    list[0].body = Body::Unreadable("`args` is no list".into());
+    list[0].stored = b"{\"id\": \"x\", \"args\": 5, \x1b[2J\xff}".to_vec();
+    list[1].body = Body::Missing;
+    list[1].stored.clear();
+    list[2].quarantined = true;
+    list[2].places.push((Segment::Ready, -5e13));
+    stage.pass(Duration::from_secs(1));
+    let mut shown = stage.text();
+    for keys in ["<enter>j", "j", "3"] {
+        stage.keys(keys);
+        shown.push_str(&stage.text());
+    }
+    insta::assert_snapshot!("odd_120x30", shown);
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn perform(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
         Deed::Redraw => effects.push(Effect::Redraw),
         Deed::Help => model.ui.overlay = Some(Overlay::Help(0)),
         Deed::Back => back(model, effects),
+        Deed::Leave => leave(model),
         Deed::NextPane => turn(model, 1),
         Deed::PrevPane => turn(model, 2),
         Deed::Zoom => model.ui.zoom = !model.ui.zoom,
@@ -105,10 +106,18 @@ fn back(model: &mut Model, effects: &mut Vec<Effect>) {
         effects.push(Effect::Stop(running.id));
         return;
     }
+    model.notice = None;
+    if model.ui.screen == Screen::Main && model.ui.focus == Focus::Tasks && !model.ui.tasks.marks.is_empty() {
+        model.ui.tasks.marks.clear();
+    } else {
+        leave(model);
+    }
+}
+
+/// Goes back by one: from another screen, from the whole screen, from the pane.
+fn leave(model: &mut Model) {
     if model.ui.screen != Screen::Main {
         model.ui.screen = Screen::Main;
-    } else if model.ui.focus == Focus::Tasks && !model.ui.tasks.marks.is_empty() {
-        model.ui.tasks.marks.clear();
     } else if model.ui.zoom {
         model.ui.zoom = false;
     } else {
@@ -117,7 +126,6 @@ fn back(model: &mut Model, effects: &mut Vec<Effect>) {
             _ => Focus::Queues,
         };
     }
-    model.notice = None;
 }
 
 fn turn(model: &mut Model, by: usize) {

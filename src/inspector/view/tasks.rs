@@ -100,9 +100,9 @@ fn head(model: &Model, area: Rect, focused: bool, canvas: &mut Canvas) {
             .collect()
     };
     let queue = model.ui.queue.as_deref().unwrap_or("no queue");
-    let name = (width(&crate::task::visible(queue)) as u16).clamp(8, 24.min(area.width / 3).max(8));
-    let room = usize::from(area.width.saturating_sub(name + 5));
-    let length = |tabs: &[Vec<Span>]| tabs.iter().flatten().map(|(_, text)| width(text) + 1).sum::<usize>();
+    let name = (width(&crate::task::visible(queue)) as u16).min(24.min(area.width / 3).max(8));
+    let room = usize::from(area.width.saturating_sub(name + 4));
+    let length = |tabs: &[Vec<Span>]| tabs.iter().flatten().map(|(_, text)| width(text)).sum::<usize>();
     let forms = [Some(LONG), Some(SHORT), None];
     let tabs = forms.into_iter().map(tabs).find(|tabs| length(tabs) <= room).unwrap_or_else(|| tabs(None));
     canvas.rule(area);
