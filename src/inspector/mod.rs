@@ -10,6 +10,7 @@
 mod format;
 mod keymap;
 mod layout;
+pub mod live;
 mod model;
 mod msg;
 mod options;

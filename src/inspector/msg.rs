@@ -1,7 +1,6 @@
 //! What can happen to the inspector, and what it wants done.
 
-use crate::backend::{Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
-use crate::inspector::source::Acted;
+use crate::inspector::source::{Acted, Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
 use crate::task::{Segment, TaskId};
 use crossterm::event::{KeyEvent, MouseEvent};
 use std::time::Duration;
@@ -193,11 +192,13 @@ pub struct Tally {
     pub gone: u64,
     /// Running, and left alone.
     pub running: u64,
+    /// Refused or failed, for the reason that is told.
+    pub failed: u64,
     /// Asked for with no answer: done or not, nobody knows.
     pub unknown: u64,
     /// Not tried.
     pub untried: u64,
-    /// Why it ended early.
+    /// The first reason for a failure.
     pub error: Option<String>,
     /// Whether it was stopped by hand.
     pub stopped: bool,
@@ -216,7 +217,7 @@ impl Tally {
 
     /// Whether everything that was asked for was done.
     pub fn is_clean(&self) -> bool {
-        let left_alone = self.moved + self.gone + self.running + self.unknown + self.untried;
+        let left_alone = self.moved + self.gone + self.running + self.failed + self.unknown + self.untried;
         left_alone == 0 && self.error.is_none() && !self.stopped
     }
 
@@ -228,6 +229,7 @@ impl Tally {
             (self.moved, "had moved"),
             (self.gone, "gone"),
             (self.running, "running, left alone"),
+            (self.failed, "failed"),
             (self.unknown, "unsure, look again"),
             (self.untried, "not tried"),
         ];

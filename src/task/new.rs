@@ -24,6 +24,10 @@ pub struct NewTask {
     pub takes_context: bool,
     /// The stored retry policy.
     pub retry: Option<Retry>,
+    /// A second task with the same key is not stored; the first one stands for it.
+    pub idempotency: Option<String>,
+    /// The enqueuer's trace context, W3C `traceparent`.
+    pub trace: Option<String>,
 }
 
 impl NewTask {
@@ -39,6 +43,8 @@ impl NewTask {
             run_after: None,
             takes_context: false,
             retry: None,
+            idempotency: None,
+            trace: None,
         }
     }
 

@@ -1,8 +1,8 @@
 //! One task as a document: what an operator asks first comes first.
 
-use crate::backend::{Body, TaskDetail};
 use crate::inspector::format;
 use crate::inspector::model::doc::{Doc, Live};
+use crate::inspector::source::{Body, TaskDetail};
 use crate::inspector::theme::Role;
 use crate::task::{Lease, Retry, Score, Segment, Stamp, TaskRecord};
 use std::sync::Arc;

@@ -7,10 +7,10 @@ pub mod flow;
 pub mod remote;
 pub mod tasks;
 
-use crate::backend::{Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
 use crate::inspector::layout::Areas;
 use crate::inspector::msg::{Clock, Lane, Tally};
 use crate::inspector::options::Options;
+use crate::inspector::source::{Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
 use crate::inspector::theme::{Role, Theme};
 use crate::task::{Segment, TaskId};
 use confirm::Confirm;

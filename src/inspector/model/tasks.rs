@@ -3,8 +3,8 @@
 //! The selection is an id. When a refresh no longer lists it, its row stays where it was until the selection leaves
 //! it, so that a key never meets another task than the one that was under the cursor.
 
-use crate::backend::{Page, TaskRow};
 use crate::inspector::msg::Target;
+use crate::inspector::source::{Page, TaskRow};
 use crate::task::{Segment, TaskId};
 use std::collections::BTreeMap;
 

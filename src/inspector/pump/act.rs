@@ -13,6 +13,8 @@ use tokio::time::{Instant, timeout};
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Tasks that are acted on at the same time, so that a distant Redis does not make many tasks take minutes.
 const AT_ONCE: usize = 16;
+/// Failures without a success between them after which the rest is not tried.
+const FAILURES_MAX: u32 = 20;
 /// How often the screen is told how far it is.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
@@ -53,16 +55,25 @@ async fn drop_task<S: Source>(source: &S, target: Target) -> Result<Acted, Strin
     source.drop_task(&target.id, &target.queue, target.segment, target.seen).await
 }
 
+/// Why a step was not done.
+enum Failure {
+    /// There was no answer in time: it may have been done.
+    Late(String),
+    /// It was refused, or could not be asked.
+    Refused(String),
+}
+
 /// A step with its time-out.
-async fn bounded<T>(step: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+async fn bounded<T>(step: impl Future<Output = Result<T, String>>) -> Result<T, Failure> {
     match timeout(STEP_TIMEOUT, step).await {
-        Ok(result) => result,
-        Err(_) => Err(format!("no answer within {} s", STEP_TIMEOUT.as_secs())),
+        Ok(result) => result.map_err(Failure::Refused),
+        Err(_) => Err(Failure::Late(format!("no answer within {} s", STEP_TIMEOUT.as_secs()))),
     }
 }
 
 impl Run<'_> {
-    /// Does the same to each target. The first error ends it: what fails once is likely to fail for all.
+    /// Does the same to each target. One that is refused does not hold up the others; when nothing but failures come,
+    /// the rest is not tried.
     async fn each<F: Future<Output = Result<Acted, String>>>(
         &mut self,
         targets: Vec<Target>,
@@ -70,15 +81,28 @@ impl Run<'_> {
     ) {
         let mut targets = targets.into_iter();
         let mut under_way = FuturesUnordered::new();
+        let mut in_a_row = 0;
         loop {
-            while under_way.len() < AT_ONCE && self.goes_on() {
+            while under_way.len() < AT_ONCE && self.goes_on() && in_a_row < FAILURES_MAX {
                 let Some(target) = targets.next() else { break };
                 under_way.push(bounded(step(target)));
             }
             match under_way.next().await {
                 None => break,
-                Some(Ok(acted)) => self.tally.count(acted),
-                Some(Err(why)) => self.unsure(why),
+                Some(Ok(acted)) => {
+                    in_a_row = 0;
+                    self.tally.count(acted);
+                }
+                Some(Err(Failure::Refused(why))) => {
+                    in_a_row += 1;
+                    self.tally.failed += 1;
+                    self.tally.error.get_or_insert(why);
+                }
+                Some(Err(Failure::Late(why))) => {
+                    in_a_row = FAILURES_MAX;
+                    self.tally.unknown += 1;
+                    self.tally.error.get_or_insert(why);
+                }
             }
             self.tell().await;
         }
@@ -98,22 +122,20 @@ impl Run<'_> {
                             break;
                         }
                     }
-                    // How many went with the slice that was not answered is not known.
-                    Err(why) => self.tally.error = Some(why),
+                    // How many went with a slice that was not answered is not known, and the next would meet the same.
+                    Err(Failure::Late(why) | Failure::Refused(why)) => {
+                        self.tally.error = Some(why);
+                        return;
+                    }
                 }
                 self.tell().await;
             }
         }
     }
 
-    fn unsure(&mut self, why: String) {
-        self.tally.unknown += 1;
-        self.tally.error.get_or_insert(why);
-    }
-
     fn goes_on(&mut self) -> bool {
         self.tally.stopped |= *self.stopped.borrow() == self.id;
-        !self.tally.stopped && self.tally.error.is_none()
+        !self.tally.stopped
     }
 
     async fn tell(&mut self) {

@@ -1,8 +1,7 @@
 //! Listening to telemetry: many events become few messages.
 
-use crate::backend::TelemetryEvent;
 use crate::inspector::msg::Msg;
-use crate::inspector::source::Source;
+use crate::inspector::source::{Source, TelemetryEvent};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;

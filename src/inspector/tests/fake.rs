@@ -1,10 +1,10 @@
 //! A shop in memory, and a source that shows it: or hangs, or fails, or is late.
 
-use crate::backend::{
-    Body, Page, QueueCounts, Readable, ServerFacts, Summary, TaskDetail, TaskRow, TelemetryEvent, WorkerInfo,
-};
 use crate::inspector::msg::{Answer, Query};
-use crate::inspector::source::{Acted, Source};
+use crate::inspector::source::{
+    Acted, Body, Page, QueueCounts, Readable, ServerFacts, Source, Summary, TaskDetail, TaskRow, TelemetryEvent,
+    WorkerInfo,
+};
 use crate::task::{
     ErrorRecord, ExponentialBackoff, Lease, Priority, RawJson, Retry, Segment, Stamp, Status, TaskId, TaskRecord,
     TaskSpec,
@@ -293,6 +293,9 @@ impl Source for Fake {
 
     async fn requeue(&self, id: &TaskId, queue: &str, segment: Segment, seen: f64) -> Result<Acted, String> {
         self.ready().await?;
+        if self.shop().find(id).is_some_and(|task| matches!(task.body, Body::Unreadable(_))) {
+            return Err("its record cannot be read".into());
+        }
         Ok(self.shop().act("requeue", id, queue, segment, seen))
     }
 

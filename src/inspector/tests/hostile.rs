@@ -1,7 +1,7 @@
 //! Text that wants to be obeyed, in every field that a task has: it is shown, and never sent.
 
-use crate::backend::{Body, WorkerInfo};
 use crate::inspector::options::Options;
+use crate::inspector::source::{Body, WorkerInfo};
 use crate::inspector::tests::fake::{Shop, stamp, task};
 use crate::inspector::tests::stage::Stage;
 use crate::task::{ErrorRecord, RawJson, Retry, Segment};

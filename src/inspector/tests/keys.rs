@@ -339,7 +339,7 @@ fn screens_and_panes() {
 fn a_task_of_ten_megabytes_scrolls_and_is_not_read_every_second() {
     let mut stage = Stage::new(80, 24);
     let list = stage.shop.list("emails", Segment::Failed);
-    if let crate::backend::Body::Record(record) = &mut list[0].body {
+    if let crate::inspector::source::Body::Record(record) = &mut list[0].body {
         record.args = crate::task::RawJson::new(format!("[{}]", "\"\u{202e}表\", ".repeat(1_000_000)));
     }
     list[0].stored = vec![b' '; 10 << 20];

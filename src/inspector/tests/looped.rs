@@ -1,9 +1,9 @@
 //! The whole loop on a screen in memory, with a source that hangs, fails or is late. The time is tokio's, stood still.
 
-use crate::backend::TelemetryEvent;
 use crate::inspector::msg::Query;
 use crate::inspector::options::Options;
 use crate::inspector::runner::{InspectorError, run_on};
+use crate::inspector::source::{Body, TelemetryEvent};
 use crate::inspector::terminal::Screen;
 use crate::inspector::tests::fake::{Fake, Mode, NOW, Shop};
 use crate::inspector::tests::stage::parse;
@@ -294,10 +294,11 @@ async fn requeue_of_many_reports_each_end() {
         let failed = shop.list("emails", Segment::Failed);
         failed.drain(..3);
         failed[0].places[0].1 += 1.0;
+        failed[9].body = Body::Unreadable("no JSON".into());
     }
     live.keys("<enter>");
-    live.shows("196 requeued, 1 had moved, 3 gone").await;
-    assert_eq!(live.fake.shop().done.len(), 196);
+    live.shows("195 requeued, 1 had moved, 3 gone, 1 failed: its record cannot be read").await;
+    assert_eq!(live.fake.shop().done.len(), 195);
     live.quits().await;
 }
 

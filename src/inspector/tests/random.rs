@@ -1,9 +1,9 @@
 //! Anything in any order at any size: nothing panics, and nothing is done without a yes.
 
-use crate::backend::QueueCounts;
 use crate::inspector::model::tasks::MARKS_MAX;
 use crate::inspector::msg::{Answer, Effect, Lane, Msg, Tally};
 use crate::inspector::options::Options;
+use crate::inspector::source::QueueCounts;
 use crate::inspector::tests::stage::Stage;
 use crate::task::Segment;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};

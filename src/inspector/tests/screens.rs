@@ -1,8 +1,8 @@
 //! The screens at three sizes, with their colours.
 
-use crate::backend::Body;
 use crate::inspector::model::Screen;
 use crate::inspector::options::Options;
+use crate::inspector::source::Body;
 use crate::inspector::tests::stage::Stage;
 use crate::task::Segment;
 use std::time::Duration;

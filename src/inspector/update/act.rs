@@ -1,10 +1,10 @@
 //! Acting: a question first, with everything fixed that is on the screen; then the action; then its report.
 
-use crate::backend::TaskDetail;
 use crate::inspector::keymap::Deed;
 use crate::inspector::model::confirm::{Confirm, Reply};
 use crate::inspector::model::{Focus, Lock, Model, Overlay, Running, Screen};
 use crate::inspector::msg::{Action, Effect, Tally, Target};
+use crate::inspector::source::TaskDetail;
 use crate::inspector::theme::Role;
 use crate::inspector::update::plan;
 use crate::task::{Segment, visible};
@@ -70,7 +70,7 @@ fn aimed(model: &Model) -> Result<(Vec<Target>, Option<String>), String> {
     let Some(first) = targets.first() else { return Err("nothing is selected".into()) };
     let shown = model.ui.tasks.shown(page);
     let example = shown.iter().find(|shown| shown.row.id == first.id).and_then(|shown| match &shown.row.summary {
-        crate::backend::Summary::Readable(readable) => Some(readable.func.clone()),
+        crate::inspector::source::Summary::Readable(readable) => Some(readable.func.clone()),
         _ => None,
     });
     Ok((targets, example))

@@ -1,9 +1,9 @@
 //! What the answers of Redis change. An answer that nobody awaits any more changes nothing.
 
-use crate::backend::{Page, QueueCounts, TaskDetail};
 use crate::inspector::model::remote::Remote;
 use crate::inspector::model::{Conn, Focus, Model, detail};
 use crate::inspector::msg::{Answer, Lane};
+use crate::inspector::source::{Page, QueueCounts, TaskDetail};
 use crate::inspector::theme::Role;
 use crate::inspector::update::plan;
 use crate::task::Segment;
@@ -106,7 +106,7 @@ fn accept(model: &mut Model, answer: Answer, took: Duration) {
         }
         Answer::Facts(facts) => {
             let trip = if facts.round_trip.is_zero() { took } else { facts.round_trip };
-            let shown = |facts: &crate::backend::ServerFacts| {
+            let shown = |facts: &crate::inspector::source::ServerFacts| {
                 let memory = facts.used_memory.map(crate::inspector::format::bytes);
                 (facts.version.clone(), memory, facts.max_memory, facts.eviction_policy.clone(), facts.role.clone())
             };

@@ -1,10 +1,10 @@
 //! The queues: how many in each segment, and how they flow.
 
-use crate::backend::QueueCounts;
 use crate::inspector::format::{count, rate};
 use crate::inspector::layout::Areas;
 use crate::inspector::model::flow::Shown;
 use crate::inspector::model::{Focus, Model, Screen, Standing};
+use crate::inspector::source::QueueCounts;
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::Canvas;
 use crate::inspector::view::{chrome, spark};

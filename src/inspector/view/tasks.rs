@@ -1,10 +1,10 @@
 //! The tasks of one segment.
 
-use crate::backend::{Readable, Summary, TaskRow};
 use crate::inspector::format::{ago, count, exact, moment, span, whole_span};
 use crate::inspector::layout::Areas;
 use crate::inspector::model::tasks::ShownRow;
 use crate::inspector::model::{Focus, Model};
+use crate::inspector::source::{Readable, Summary, TaskRow};
 use crate::inspector::text::width;
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::{Canvas, Span};

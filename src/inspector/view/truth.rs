@@ -1,8 +1,8 @@
 //! The first line: what this is connected to, and how true the rest of the screen is.
 
-use crate::backend::ServerFacts;
 use crate::inspector::format::{bytes, span, whole_span};
 use crate::inspector::model::{Model, Standing};
+use crate::inspector::source::ServerFacts;
 use crate::inspector::text::width;
 use crate::inspector::theme::{Role, Signs};
 use crate::inspector::view::canvas::{Canvas, Span};

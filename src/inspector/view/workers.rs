@@ -1,9 +1,9 @@
 //! The workers of ours.
 
-use crate::backend::WorkerInfo;
 use crate::inspector::format::{ago, count, moment, whole_span};
 use crate::inspector::layout::Areas;
 use crate::inspector::model::Model;
+use crate::inspector::source::WorkerInfo;
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::Canvas;
 use crate::inspector::view::chrome;

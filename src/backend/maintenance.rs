@@ -1,0 +1,209 @@
+//! What keeps the queues in order while nobody looks: due tasks move on, lost leases are settled.
+
+use crate::backend::answer::Answer;
+use crate::backend::scripts::{MOVER, PERSIST, REAP, TAKE_OVER, WATCH};
+use crate::backend::{Backend, BackendError, Token};
+use crate::task::{Segment, Stamp, TaskId};
+use std::time::Duration;
+
+/// How long a claimer has to settle a lease that it claimed; as in the Python package.
+const CLAIM_TTL: Duration = Duration::from_secs(60);
+/// Leases of one claim, or running entries of one look.
+const SLICE: u64 = 100;
+
+/// What the mover did in one call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moved {
+    /// Tasks that are READY now.
+    pub moved: u64,
+    /// Ids without a record, set aside in quarantine.
+    pub ghosts: Vec<TaskId>,
+    /// Whether more is due already.
+    pub more: bool,
+    /// When the next one is due, in milliseconds since 1970 by the server's clock.
+    pub next_due: Option<f64>,
+}
+
+/// A lease that was taken from its holder, to be settled by the retry policy.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    /// The task's id.
+    pub id: TaskId,
+    /// Its queue.
+    pub queue: String,
+    /// The stored record.
+    pub data: Vec<u8>,
+    /// Who held it.
+    pub worker: String,
+    /// Since when.
+    pub started_at: Option<Stamp>,
+    /// The claim, which is a lease of its own.
+    pub token: Token,
+}
+
+/// What a reaper found in one call.
+#[derive(Clone, Debug)]
+pub struct Reaped {
+    /// Leases whose time was over.
+    pub claimed: Vec<Claimed>,
+    /// Ids without a record, set aside in quarantine.
+    pub ghosts: Vec<TaskId>,
+    /// Running entries of tasks that were finished already, removed.
+    pub finished: u64,
+    /// Whether there is more.
+    pub more: bool,
+}
+
+/// What became of a slice of a silent worker's leases.
+#[derive(Clone, Debug)]
+pub enum TakenOver {
+    /// The worker has been heard of; nothing changed.
+    Alive,
+    /// Its started leases were claimed, the others are READY again.
+    Taken {
+        /// To be settled by the retry policy.
+        claimed: Vec<Claimed>,
+        /// How many had not started.
+        given_back: u64,
+        /// Where the next slice begins; none at the end.
+        cursor: Option<u64>,
+    },
+}
+
+/// What a look at the workers showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Watch {
+    /// The server's clock, in milliseconds since 1970.
+    pub now: f64,
+    /// Since when somebody has looked without a gap.
+    pub since: f64,
+    /// Workers that were silent all that time.
+    pub silent: Vec<String>,
+}
+
+impl Backend {
+    /// Moves due tasks of one queue to READY, up to `limit`.
+    ///
+    /// # Errors
+    /// The same call can be sent again.
+    pub async fn move_due(&self, queue: &str, limit: u64) -> Result<Moved, BackendError> {
+        let keys = self.keys();
+        let mut cmd = MOVER.call(&[
+            keys.segment(queue, Segment::Scheduled),
+            keys.segment(queue, Segment::Ready),
+            keys.segment(queue, Segment::Running),
+            keys.quarantine(queue),
+            keys.wake(),
+        ]);
+        cmd.arg(queue).arg(limit).arg(keys.task_prefix());
+        let [moved, ghosts, more, next_due] = self.call("mover", cmd).await?.array()?;
+        Ok(Moved {
+            moved: moved.count()?,
+            ghosts: ids(ghosts)?,
+            more: more.integer()? == 1,
+            next_due: next_due.text_or_none()?.and_then(|text| text.parse().ok()),
+        })
+    }
+
+    /// Claims leases of one queue whose time is over by the server's clock.
+    ///
+    /// # Errors
+    /// Where the answer was lost, what was claimed by it can be claimed again after a minute.
+    pub async fn reap(&self, queue: &str) -> Result<Reaped, BackendError> {
+        let keys = self.keys();
+        let token = Token::new();
+        let mut cmd = REAP.call(&[keys.segment(queue, Segment::Running), keys.quarantine(queue)]);
+        cmd.arg(SLICE).arg(token.as_str()).arg(CLAIM_TTL.as_millis() as u64);
+        cmd.arg(keys.task_prefix()).arg(keys.result_prefix());
+        let [claimed, ghosts, finished, more] = self.call("reap", cmd).await?.array()?;
+        Ok(Reaped {
+            claimed: claims(claimed, queue, &token)?,
+            ghosts: ids(ghosts)?,
+            finished: finished.count()?,
+            more: more.integer()? == 1,
+        })
+    }
+
+    /// Notes that maintenance looks, and names workers that have been silent for `silence` while somebody looked all
+    /// that time. After `gap` without a look the watch begins anew.
+    ///
+    /// # Errors
+    /// The same call can be sent again.
+    pub async fn watch_workers(&self, silence: Duration, gap: Duration) -> Result<Watch, BackendError> {
+        let keys = self.keys();
+        let mut cmd = WATCH.call(&[keys.workers(), keys.watch()]);
+        cmd.arg(silence.as_millis() as u64).arg(gap.as_millis() as u64);
+        let [now, since, silent] = self.call("watch", cmd).await?.array()?;
+        let silent = silent.list()?.into_iter().map(Answer::text).collect::<Result<_, _>>()?;
+        Ok(Watch { now: now.number()?, since: since.number()?, silent })
+    }
+
+    /// Settles a slice of the leases of one queue that a silent worker held.
+    ///
+    /// # Errors
+    /// The same call can be sent again.
+    pub async fn take_over(
+        &self,
+        worker: &str,
+        queue: &str,
+        silence: Duration,
+        cursor: u64,
+    ) -> Result<TakenOver, BackendError> {
+        let keys = self.keys();
+        let token = Token::new();
+        let mut cmd = TAKE_OVER.call(&[
+            keys.workers(),
+            keys.worker(worker),
+            keys.segment(queue, Segment::Running),
+            keys.segment(queue, Segment::Ready),
+            keys.wake(),
+        ]);
+        cmd.arg(worker).arg(queue).arg(silence.as_millis() as u64).arg(token.as_str());
+        cmd.arg(CLAIM_TTL.as_millis() as u64).arg(cursor).arg(SLICE).arg(keys.task_prefix());
+        let [code, claimed, given_back, cursor] = self.call("take_over", cmd).await?.array()?;
+        match code.text()?.as_str() {
+            "alive" => Ok(TakenOver::Alive),
+            "taken" => Ok(TakenOver::Taken {
+                claimed: claims(claimed, queue, &token)?,
+                given_back: given_back.count()?,
+                cursor: u64::try_from(cursor.integer()?).ok(),
+            }),
+            _ => Err(BackendError::Unexpected { what: "take_over" }),
+        }
+    }
+
+    /// Takes the TTL off the records of a slice of a pending segment: how many had one, and where to go on.
+    ///
+    /// # Errors
+    /// The same call can be sent again.
+    pub async fn persist(
+        &self,
+        queue: &str,
+        segment: Segment,
+        cursor: u64,
+    ) -> Result<(u64, Option<u64>), BackendError> {
+        let mut cmd = PERSIST.call(&[self.keys().segment(queue, segment)]);
+        cmd.arg(cursor).arg(SLICE).arg(self.keys().task_prefix());
+        let [persisted, cursor] = self.call("persist", cmd).await?.array()?;
+        Ok((persisted.count()?, u64::try_from(cursor.integer()?).ok()))
+    }
+}
+
+fn ids(answer: Answer) -> Result<Vec<TaskId>, BackendError> {
+    answer.list()?.into_iter().map(|id| id.text().map(TaskId::from)).collect()
+}
+
+fn claims(answer: Answer, queue: &str, token: &Token) -> Result<Vec<Claimed>, BackendError> {
+    let claim = |answer: Answer| -> Result<Claimed, BackendError> {
+        let [id, data, worker, started_at, _sequence] = answer.array()?;
+        Ok(Claimed {
+            id: TaskId::new(id.text()?),
+            queue: queue.to_owned(),
+            data: data.bytes()?,
+            worker: worker.text()?,
+            started_at: Stamp::parse(&started_at.text()?),
+            token: token.clone(),
+        })
+    };
+    answer.list()?.into_iter().map(claim).collect()
+}

@@ -1,0 +1,64 @@
+//! What happens, as it happens: the messages of both channels.
+
+use crate::backend::{Backend, BackendError, TelemetryEvent};
+use futures_util::StreamExt;
+use redis::aio::PubSub;
+
+/// A subscription. It ends when the connection does; then another is needed.
+pub struct TelemetryStream {
+    pubsub: PubSub,
+    wake: String,
+}
+
+impl Backend {
+    /// Subscribes to the events of all queues.
+    ///
+    /// # Errors
+    /// Why it could not.
+    pub async fn telemetry(&self) -> Result<TelemetryStream, BackendError> {
+        let mut pubsub = self.link().pubsub().await?;
+        let wake = self.keys().wake();
+        for channel in [self.keys().telemetry(), wake.clone()] {
+            pubsub.subscribe(&channel).await.map_err(|e| BackendError::sort(e, self.endpoint()))?;
+        }
+        Ok(TelemetryStream { pubsub, wake })
+    }
+}
+
+impl TelemetryStream {
+    /// The next event; `None` where the connection has ended. Messages that mean nothing to us are passed over.
+    pub async fn next(&mut self) -> Option<TelemetryEvent> {
+        let mut messages = self.pubsub.on_message();
+        loop {
+            let message = messages.next().await?;
+            let text = String::from_utf8_lossy(message.get_payload_bytes());
+            if message.get_channel_name() == self.wake {
+                return Some(TelemetryEvent::Wake(text.into_owned()));
+            }
+            if let Some(event) = event_of(&text) {
+                return Some(event);
+            }
+        }
+    }
+}
+
+fn event_of(text: &str) -> Option<TelemetryEvent> {
+    match text.split_once(':')? {
+        ("ingress", queue) => Some(TelemetryEvent::Ingress(queue.to_owned())),
+        ("egress", queue) => Some(TelemetryEvent::Egress(queue.to_owned())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_may_have_a_colon_in_its_name_and_nonsense_is_nothing() {
+        assert_eq!(event_of("ingress:a:b"), Some(TelemetryEvent::Ingress("a:b".into())));
+        assert_eq!(event_of("egress:"), Some(TelemetryEvent::Egress(String::new())));
+        assert_eq!(event_of("hello"), None);
+        assert_eq!(event_of("other:x"), None);
+    }
+}
