@@ -2,5 +2,6 @@
 pub mod backend;
 pub mod cli;
 pub mod inspector;
+pub mod native;
 pub mod task;
 pub mod worker;

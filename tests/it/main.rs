@@ -6,3 +6,4 @@
 mod common;
 mod harness;
 mod transitions;
+mod worker;
