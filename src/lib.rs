@@ -1,6 +1,7 @@
 //! A durable task queue on Redis.
 pub mod backend;
 pub mod cli;
+pub mod demo;
 pub mod inspector;
 pub mod native;
 pub mod task;

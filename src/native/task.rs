@@ -1,7 +1,7 @@
 //! A task as one value: its name, where and how it runs, what it takes and returns.
 
 use crate::backend::codec::encode_backoff;
-use crate::backend::new_id;
+use crate::backend::{BackendError, new_id};
 use crate::native::arguments::{self, ArgumentError};
 use crate::native::policy::{Failure, RetryPolicy};
 use crate::task::{ExponentialBackoff, NewTask, Retry};
@@ -153,6 +153,19 @@ impl<O> Call<O> {
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.task.idempotency = Some(key.into());
         self
+    }
+}
+
+impl<O> Call<O> {
+    /// The task to be enqueued, without its type: calls of different tasks travel together then.
+    ///
+    /// # Errors
+    /// [`BackendError::Invalid`] where the arguments have no JSON.
+    pub fn into_new_task(self) -> Result<NewTask, BackendError> {
+        match self.error {
+            None => Ok(self.task),
+            Some(error) => Err(BackendError::Invalid(format!("the arguments of {}: {error}", self.task.func))),
+        }
     }
 }
 

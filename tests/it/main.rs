@@ -4,6 +4,7 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod demo;
 mod harness;
 mod transitions;
 mod worker;
