@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn text_of_a_score_reads_back_and_has_no_exponent() {
-        for value in [0.0, 1796067570881.194, -48203932428572.242, 1e15, -1e17, 5e-7, 1e300] {
+        for value in [0.0, 1796067570881.194, -48_203_932_428_572.24, 1e15, -1e17, 5e-7, 1e300] {
             let text = Score(value).to_string();
             assert!(!text.contains(['e', 'E']), "{text}");
             assert_eq!(text.parse::<f64>().unwrap(), value);

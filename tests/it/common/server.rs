@@ -1,0 +1,279 @@
+//! A private redis-server for one test.
+
+use super::process;
+use super::snapshot::{self, Snapshot};
+use super::wait::LIMIT;
+use redis::{Connection, FromRedisValue, RedisResult};
+use rustix::process::Signal;
+use std::collections::{BTreeMap, HashSet};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Condvar, LazyLock, Mutex};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How many servers may be starting at the same moment; running ones are bounded by the test threads.
+const STARTING_AT_ONCE: usize = 4;
+static STARTING: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
+/// Ports that this test process has used; none is used twice, so that a restarted server finds its own free.
+static TAKEN: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
+/// How long a reply may take before a helper here gives up.
+const REPLY_LIMIT: Duration = Duration::from_secs(30);
+
+/// How a server is to be set up.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    append_only: bool,
+    args: Vec<String>,
+}
+
+impl Setup {
+    /// Keeps the data over `stop` and `start`, and over `crash` and `start` too: each write is synced.
+    pub fn append_only(mut self) -> Self {
+        self.append_only = true;
+        self
+    }
+
+    /// A further setting, such as `("maxmemory", "2mb")`; several values are split at spaces.
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        self.args.push(format!("--{name}"));
+        self.args.extend(value.split(' ').map(str::to_owned));
+        self
+    }
+
+    /// Starts the server and waits until it answers.
+    pub fn start(self) -> TestRedis {
+        TestRedis::start_with(self)
+    }
+}
+
+/// A running server with its own folder, port and socket. It is killed and removed on drop.
+pub struct TestRedis {
+    setup: Setup,
+    port: u16,
+    child: Option<Child>,
+    dir: TempDir,
+}
+
+impl TestRedis {
+    /// A server that keeps nothing on disk.
+    pub fn spawn() -> Self {
+        Setup::default().start()
+    }
+
+    /// For a server that needs settings of its own.
+    pub fn setup() -> Setup {
+        Setup::default()
+    }
+
+    fn start_with(setup: Setup) -> Self {
+        let dir = tempfile::Builder::new().prefix("threadmill-redis-").tempdir().expect("a temporary folder");
+        let mut server = TestRedis { setup, port: 0, child: None, dir };
+        let mut last = String::new();
+        // Another process can take the port between the look and the start.
+        for _ in 0..10 {
+            server.port = free_port();
+            match server.run() {
+                Ok(()) => return server,
+                Err(why) => last = why,
+            }
+        }
+        panic!("redis-server does not start: {last}");
+    }
+
+    /// Starts a stopped server again: the same port, socket and folder. A running one stays as it is.
+    pub fn start(&mut self) {
+        if self.child.is_none()
+            && let Err(why) = self.run()
+        {
+            panic!("redis-server does not start again: {why}");
+        }
+    }
+
+    /// Ends the server in good order; clients see it gone.
+    pub fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            process::signal(&child, Signal::CONT);
+            process::signal(&child, Signal::TERM);
+            process::wait_bounded(&mut child, LIMIT);
+        }
+    }
+
+    /// Ends the server as a power cut does.
+    pub fn crash(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            process::kill(&mut child);
+        }
+    }
+
+    /// Stops the process without closing anything: connections stand, nothing is answered.
+    pub fn freeze(&self) {
+        process::signal(self.child.as_ref().expect("the server runs"), Signal::STOP);
+    }
+
+    /// Lets a frozen server go on.
+    pub fn thaw(&self) {
+        process::signal(self.child.as_ref().expect("the server runs"), Signal::CONT);
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The process id of the running server.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("the server runs").id()
+    }
+
+    /// `redis://127.0.0.1:<port>/0`
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/0", self.port)
+    }
+
+    /// `unix://<path>`, as redis-py writes it.
+    pub fn unix_url(&self) -> String {
+        format!("unix://{}", self.socket().display())
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("s")
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// A client for the TCP port.
+    pub fn client(&self) -> redis::Client {
+        redis::Client::open(self.url()).expect("a plain URL")
+    }
+
+    /// A blocking connection over the socket: faults of the network do not touch it.
+    pub fn connection(&self) -> Connection {
+        self.try_connection().expect("the server accepts connections")
+    }
+
+    fn try_connection(&self) -> RedisResult<Connection> {
+        let url = format!("redis+unix://{}", self.socket().display());
+        let connection = redis::Client::open(url)?.get_connection_with_timeout(REPLY_LIMIT)?;
+        connection.set_read_timeout(Some(REPLY_LIMIT))?;
+        Ok(connection)
+    }
+
+    /// Runs one command, as `redis-cli` does: `server.cli::<i64>(&["ZCARD", key])`.
+    #[track_caller]
+    pub fn cli<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        self.try_cli(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// As [`Self::cli`], for a command that the server may refuse.
+    pub fn try_cli<T: FromRedisValue>(&self, words: &[&str]) -> RedisResult<T> {
+        let mut command = redis::Cmd::new();
+        for word in words {
+            command.arg(word);
+        }
+        command.query(&mut self.connection())
+    }
+
+    /// The whole keyspace of database 0.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(&mut self.connection())
+    }
+
+    /// How often each command was called since the start (or the last [`Self::reset_stats`]), by lower-case name; calls
+    /// made by scripts are among them.
+    pub fn commandstats(&self) -> BTreeMap<String, u64> {
+        let info: String = self.cli(&["INFO", "commandstats"]);
+        info.lines()
+            .filter_map(|line| {
+                let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+                Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+            })
+            .collect()
+    }
+
+    pub fn reset_stats(&self) {
+        self.cli::<()>(&["CONFIG", "RESETSTAT"]);
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        let _turn = Turn::take();
+        let log = self.dir.path().join("log");
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
+            .args(["--unixsocket", &self.socket().display().to_string(), "--unixsocketperm", "700"])
+            .args(["--dir", &self.dir.path().display().to_string(), "--logfile", &log.display().to_string()])
+            .args(["--appendonly", if self.setup.append_only { "yes" } else { "no" }, "--appendfsync", "always"])
+            .args(&self.setup.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = process::spawn(command, Signal::KILL)
+            .map_err(|error| format!("{error}; is redis-server on PATH? script/test installs it"))?;
+        let start = Instant::now();
+        loop {
+            // The socket is this server's own; at the port somebody else's could answer.
+            let answer = self.try_connection().and_then(|mut connection| redis::cmd("PING").query(&mut connection));
+            if answer.is_ok_and(|pong: String| pong == "PONG") {
+                self.child = Some(child);
+                return Ok(());
+            }
+            if let Ok(Some(status)) = child.try_wait() {
+                return Err(format!("{status}\n{}", self.log()));
+            }
+            if start.elapsed() > LIMIT {
+                process::kill(&mut child);
+                return Err(format!("it never answers PING\n{}", self.log()));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for TestRedis {
+    fn drop(&mut self) {
+        self.crash();
+    }
+}
+
+/// The right to start a server.
+struct Turn;
+
+impl Turn {
+    fn take() -> Self {
+        let mut starting = STARTING.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while *starting >= STARTING_AT_ONCE {
+            starting = STARTING.1.wait(starting).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        *starting += 1;
+        Turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *STARTING.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) -= 1;
+        STARTING.1.notify_one();
+    }
+}
+
+/// A port that nobody listens on, below the range from which systems take the ports of outgoing connections: otherwise a
+/// client could sit on it while its server is down.
+pub fn free_port() -> u16 {
+    let mut taken = TAKEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for _ in 0..10_000 {
+        let port = fastrand::u16(12_000..32_000);
+        if !taken.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            taken.insert(port);
+            return port;
+        }
+    }
+    panic!("no free port");
+}

@@ -1,0 +1,7 @@
+//! Every integration test, in one binary so that it is linked once.
+//!
+//! Each test that needs Redis starts a private server; the tests against the Python package start that, too. Run them
+//! by `script/test`, which gets what is missing.
+
+mod common;
+mod harness;
