@@ -5,8 +5,10 @@
 
 mod common;
 mod connections;
+mod demo;
 mod harness;
 mod interop;
 mod rooms;
 mod states;
 mod transitions;
+mod worker;

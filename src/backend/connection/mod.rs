@@ -111,6 +111,7 @@ impl Link {
     /// What the server has not carried out, because it does not know the script or is not (or not yet) the right one, is
     /// sent again.
     pub async fn commands(&self, cmds: Vec<Cmd>, resend: Resend) -> Result<Vec<RedisResult<Value>>, BackendError> {
+        // The crate refuses a pipeline of nothing, which is what a question about no queues comes to.
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
