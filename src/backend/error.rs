@@ -174,10 +174,15 @@ pub(crate) fn server_code(error: &RedisError) -> Option<String> {
     };
     let says = |text: &str| error.detail().is_some_and(|detail| detail.contains(text));
     Some(match code {
-        // A script met a key that is on its way to another node; it says so without a code.
-        "ERR" if says("attempted to access a non local key") => "TRYAGAIN".to_owned(),
+        // A script met a key that is on its way to another node; it says so without a code, and since Redis 8 in other
+        // words where it asked for several keys at once.
+        "ERR" if says("attempted to access a non local key") || says("during rehashing of the slot") => {
+            "TRYAGAIN".to_owned()
+        }
         "ERR" if says("while the cluster is down") => "CLUSTERDOWN".to_owned(),
-        // So does one that may not do what it does.
+        // A long command of somebody who has not logged in is not even read.
+        "ERR" if says("Protocol error: unauthenticated") => "NOAUTH".to_owned(),
+        // A script that may not do what it does.
         "ERR" if says("ACL failure in script") => "NOPERM".to_owned(),
         code => code.to_owned(),
     })

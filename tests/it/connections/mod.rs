@@ -1,7 +1,10 @@
 //! Everywhere that Redis runs, and what happens when it does not: each test with servers of its own.
 
 mod cluster;
+mod durable;
 mod faults;
 mod outages;
 mod sentinel;
+mod servers;
 mod table;
+mod tls;
