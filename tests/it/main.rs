@@ -6,5 +6,8 @@
 mod common;
 mod demo;
 mod harness;
+mod interop;
+mod rooms;
+mod states;
 mod transitions;
 mod worker;

@@ -6,7 +6,7 @@ mod excerpt;
 mod scan;
 mod text;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, decode_retry};
 pub use encode::{Attempt, encode, encode_backoff, encode_error, failure, next_attempt, queued, requeued, success};
 pub(crate) use excerpt::excerpt;
 pub(crate) use scan::list_items;
