@@ -4,8 +4,11 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod doctor;
 mod harness;
 mod interop;
-mod states;
-mod transitions;
+mod model;
+mod readers;
 mod rooms;
+mod states;
+pub mod transitions;
