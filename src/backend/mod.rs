@@ -7,6 +7,7 @@
 mod acknowledge;
 mod acquire;
 mod answer;
+pub mod bench;
 mod bulk;
 pub mod codec;
 mod connection;

@@ -11,4 +11,4 @@ mod model;
 mod readers;
 mod rooms;
 mod states;
-pub mod transitions;
+mod transitions;
