@@ -75,7 +75,7 @@ if task then
   local place = scores.ready and 'ready' or scores.scheduled and 'scheduled' or scores.quarantine and 'quarantine'
   if not place then
     keep_only('')
-    return answer('unlisted', '')
+    return answer(#removed > 0 and 'forgotten' or 'unlisted', '')
   end
   keep_only(place)
   return answer(#removed > 0 and 'kept' or 'fine', place)
