@@ -5,8 +5,11 @@
 
 mod common;
 mod demo;
+mod doctor;
 mod harness;
 mod interop;
+mod model;
+mod readers;
 mod rooms;
 mod states;
 mod transitions;
