@@ -4,9 +4,9 @@
 use crate::common::{Snapshot, TestRedis};
 use std::time::Duration;
 use threadmill::backend::{
-    AcknowledgeOutcome, Acknowledgement, AcquireAnswer, AcquireRequest, Backend, BackendError, Beat, Body, DropOutcome,
-    GiveBackOutcome, Leased, Outcome, PurgeScope, QuarantineOutcome, RedisUrl, Registration, RequeueOutcome, Retried,
-    RetryRequest, Settings, TakenOver, Token, Unstarted, When, new_id,
+    AcknowledgeOutcome, Acknowledgement, AcquireAnswer, AcquireRequest, Backend, BackendError, Beat, Body, Cursor,
+    DropOutcome, GiveBackOutcome, Leased, Outcome, PurgeScope, QuarantineOutcome, RedisUrl, Registration,
+    RequeueOutcome, Retried, RetryRequest, Settings, TakenOver, Token, Unstarted, When, new_id,
 };
 use threadmill::task::{NewTask, RawJson, Segment, TaskRecord};
 
@@ -209,7 +209,7 @@ impl Transition {
                 let lease = &leases[0];
                 backend.quarantine(&lease.id, queue, &lease.token).await? != QuarantineOutcome::Lost
             }
-            Persist => backend.persist(queue, Segment::Ready, 0).await?.1.is_none(),
+            Persist => backend.persist(queue, Segment::Ready, &Cursor::default(), 100).await?.next.is_none(),
             Peek => backend.page(queue, Segment::Ready, 0, 10).await?.total == 3,
         })
     }
