@@ -1,5 +1,6 @@
 //! Everywhere that Redis runs, and what happens when it does not: each test with servers of its own.
 
+mod acl;
 mod cluster;
 mod durable;
 mod faults;

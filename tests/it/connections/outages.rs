@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use threadmill::backend::{
-    AcknowledgeOutcome, AcquireAnswer, Backend, BackendError, Beat, EnqueueOutcome, TelemetryEvent, Token,
+    AcknowledgeOutcome, AcquireAnswer, BackendError, Beat, EnqueueOutcome, TelemetryEvent, Token,
 };
 use threadmill::task::Segment;
 
