@@ -115,6 +115,8 @@ impl From<BackendError> for CliError {
             causes.push(cause.to_string());
             source = cause.source();
         }
+        // Layers below tell the same thing more than once.
+        causes.dedup();
         let mut causes = causes.into_iter().rev().map(|cause| visible(&cause).into_owned());
         // The error itself is always among its causes.
         let first = Report::msg(causes.next().unwrap_or_default());
