@@ -7,6 +7,7 @@
 mod acknowledge;
 mod acquire;
 mod answer;
+pub mod bench;
 pub mod codec;
 mod connection;
 mod discovery;
@@ -30,7 +31,7 @@ mod token;
 mod view;
 mod workers;
 
-pub use acknowledge::{AcknowledgeOutcome, Acknowledgement, Outcome};
+pub use acknowledge::{AcknowledgeOutcome, Acknowledged, Acknowledgement, Outcome};
 pub use acquire::{AcquireAnswer, AcquireRequest, Acquired, Leased, SetAside, SetAsideReason};
 pub use codec::DecodeError;
 pub use drop::DropOutcome;

@@ -5,4 +5,10 @@
 
 mod cli;
 mod common;
+mod demo;
 mod harness;
+mod interop;
+mod rooms;
+mod states;
+mod transitions;
+mod worker;

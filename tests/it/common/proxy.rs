@@ -2,7 +2,7 @@
 //! out, connections are cut, a link goes silent, answers come late. It reads the frames that pass, so a fault hits exactly
 //! one command. It runs on a thread of its own: blocking tests and the binary can use it too.
 
-use super::server::{TestRedis, free_port};
+use super::server::{TestRedis, free_listener};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::Ipv4Addr;
@@ -78,7 +78,8 @@ pub struct Proxy {
 impl Proxy {
     /// A proxy before this server; it outlives the server's stops and starts.
     pub fn before(server: &TestRedis) -> Self {
-        let port = free_port();
+        let listener = free_listener();
+        let port = listener.local_addr().expect("it is bound").port();
         let shared = Arc::new(Shared {
             upstream: server.port(),
             state: Mutex::new(State {
@@ -92,7 +93,6 @@ impl Proxy {
             epoch: watch::Sender::new(0),
         });
         let (stop, stopped) = watch::channel(false);
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
         listener.set_nonblocking(true).expect("a listener can be non-blocking");
         let thread = std::thread::spawn({
             let shared = Arc::clone(&shared);

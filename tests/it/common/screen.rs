@@ -171,7 +171,7 @@ impl Screen {
             .is_ok_and(|settings| settings.local_modes.contains(LocalModes::ICANON | LocalModes::ECHO))
     }
 
-    /// Waits for the program's end: its exit code, 128 + the signal where one ended it. All output has been read then.
+    /// Waits for the program's end and returns its exit code; fails where a signal ended it. All output has been read then.
     #[track_caller]
     pub fn wait_exit(&mut self) -> i32 {
         let start = Instant::now();

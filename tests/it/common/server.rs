@@ -186,6 +186,35 @@ impl TestRedis {
         snapshot::take(&mut self.connection())
     }
 
+    /// Fills in a recorded state: `keys` holds by name a `type` (hash, zset or string), a `value`, and a `ttl` in seconds,
+    /// negative for none.
+    #[track_caller]
+    pub fn load_state(&self, json: &str) {
+        let state: serde_json::Value = serde_json::from_str(json).expect("a state is JSON");
+        let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
+        for (key, entry) in state["keys"].as_object().expect("a state has keys") {
+            let value = &entry["value"];
+            let words = match text(&entry["type"]).as_str() {
+                "string" => vec!["SET".to_owned(), key.clone(), text(value)],
+                "hash" => {
+                    let fields = value.as_object().expect("a hash is an object").iter();
+                    let fields = fields.flat_map(|(name, value)| [name.clone(), text(value)]);
+                    ["HSET".to_owned(), key.clone()].into_iter().chain(fields).collect()
+                }
+                "zset" => {
+                    let members = value.as_array().expect("a sorted set is an array").iter();
+                    let members = members.flat_map(|member| [text(&member[1]), text(&member[0])]);
+                    ["ZADD".to_owned(), key.clone()].into_iter().chain(members).collect()
+                }
+                other => panic!("a state has no {other}"),
+            };
+            self.cli::<()>(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            if let Some(ttl @ 0..) = entry["ttl"].as_i64() {
+                self.cli::<()>(&["EXPIRE", key, &ttl.to_string()]);
+            }
+        }
+    }
+
     /// How often each command was called since the start (or the last [`Self::reset_stats`]), by lower-case name; calls
     /// made by scripts are among them.
     pub fn commandstats(&self) -> BTreeMap<String, u64> {
@@ -266,13 +295,21 @@ impl Drop for Turn {
 
 /// A port that nobody listens on, below the range from which systems take the ports of outgoing connections: otherwise a
 /// client could sit on it while its server is down.
-pub fn free_port() -> u16 {
+fn free_port() -> u16 {
+    free_listener().local_addr().expect("it is bound").port()
+}
+
+/// A listener on such a port. Whoever can use it should: closing it and binding again can fail, since a process that is
+/// being started at that moment holds a copy of it.
+pub fn free_listener() -> TcpListener {
     let mut taken = TAKEN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for _ in 0..10_000 {
         let port = fastrand::u16(12_000..32_000);
-        if !taken.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+        if !taken.contains(&port)
+            && let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        {
             taken.insert(port);
-            return port;
+            return listener;
         }
     }
     panic!("no free port");
