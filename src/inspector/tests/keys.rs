@@ -355,3 +355,19 @@ fn a_task_of_ten_megabytes_scrolls_and_is_not_read_every_second() {
     stage.pass(30 * SECOND);
     assert!(!stage.open.iter().any(|(lane, ..)| *lane == Lane::Detail));
 }
+
+#[test]
+fn at_the_start_the_most_telling_segment_is_listed() {
+    let check = |queue: &str, expected: Segment| {
+        let options = Options { queue: Some(queue.into()), ..Options::default() };
+        let mut stage = Stage::with(80, 24, options);
+        assert_eq!(stage.model.ui.tasks.segment, expected, "{queue}");
+        // Later it is the person who chooses.
+        stage.keys("j");
+        assert_eq!(stage.model.ui.tasks.segment, expected);
+    };
+    check("emails", Segment::Failed);
+    check("a:b", Segment::Successful);
+    check("größe 表", Segment::Ready);
+    check("two words", Segment::Failed);
+}
