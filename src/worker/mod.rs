@@ -114,6 +114,16 @@ impl Worker {
         self
     }
 
+    /// The options, to be changed one by one.
+    pub fn options_mut(&mut self) -> &mut WorkerOptions {
+        &mut self.options
+    }
+
+    /// The names of the tasks that it knows, sorted.
+    pub fn task_names(&self) -> Vec<&str> {
+        self.registry.names()
+    }
+
     /// Sets the queues that it takes tasks from, in rotation.
     pub fn queues<S: Into<String>>(mut self, queues: impl IntoIterator<Item = S>) -> Self {
         self.options.queues = queues.into_iter().map(Into::into).collect();
