@@ -8,6 +8,7 @@ mod help;
 mod hostile;
 mod look;
 mod purge;
+mod run;
 mod seed;
 mod setup;
 

@@ -26,6 +26,17 @@ fn each_setting_is_shown_with_where_it_comes_from() {
 }
 
 #[test]
+fn what_is_said_of_the_worker_is_shown_too() {
+    let home = Home::empty().env("THREADMILL_WORKER_GRACE", "30");
+    std::fs::write(home.path().join("threadmill.toml"), "[worker]\nqueues = ['a', 'b']\ngrace = '5m'\n").unwrap();
+    let table = home.run(&["config"]).expect(0).stdout;
+    assert!(table.contains("worker.queues  a, b"), "{table}");
+    assert!(table.contains("30s") && table.contains("THREADMILL_WORKER_GRACE"), "{table}");
+    std::fs::write(home.path().join("threadmill.toml"), "[worker]\nqueus = ['a']\n").unwrap();
+    assert!(home.run(&["config"]).expect(2).stderr.contains("queus"));
+}
+
+#[test]
 fn a_file_is_found_above_and_in_the_user_s_folder_and_named() {
     let (server, _) = shop();
     let home = Home::empty();
