@@ -6,8 +6,11 @@
 mod cli;
 mod common;
 mod demo;
+mod doctor;
 mod harness;
 mod interop;
+mod model;
+mod readers;
 mod rooms;
 mod states;
 mod transitions;

@@ -292,6 +292,8 @@ fn commands_are_copied() {
     check("<enter><enter>Y", "threadmill show FA01a22df8-34ed-7724-a9cf-00009e3779b9");
     check("<enter>RY", "threadmill requeue FA01a22df8-34ed-7724-a9cf-00009e3779b9");
     check("wY", "threadmill workers");
+    check("3DY", "threadmill drop RU01a22df8-34ed-7724-a9cf-00009e3779b9 --running");
+    check("P<c-y>", "threadmill purge emails --segment ready,scheduled,successful,failed");
     check("jjY", "threadmill queues");
     check("jj<enter>Y", "threadmill tasks 'two words' --segment failed");
 }
