@@ -5,6 +5,7 @@
 
 mod cli;
 mod common;
+mod connections;
 mod demo;
 mod doctor;
 mod harness;
