@@ -283,15 +283,16 @@ impl Dispatcher {
         }
         self.turn += 1;
         // Queues of blocking work take turns with the others, where both have room.
-        let first = self.turn % 2 == 0;
+        let first = self.turn.is_multiple_of(2);
         let Some(plan) = self.plan(first, now).or_else(|| self.plan(!first, now)) else { return };
         self.next_sequence += plan.count as u64;
         self.fetch = Some(plan.clone());
         self.woken = false;
-        if let Some(since) = self.busy_since {
-            if self.wants_to_listen && now.duration_since(since) >= BUSY_BEFORE_DEAF {
-                self.listen(false, out);
-            }
+        if let Some(since) = self.busy_since
+            && self.wants_to_listen
+            && now.duration_since(since) >= BUSY_BEFORE_DEAF
+        {
+            self.listen(false, out);
         }
         out.push(Command::Fetch(plan));
     }
