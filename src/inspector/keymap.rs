@@ -218,6 +218,7 @@ pub const BINDINGS: &[Binding] = {
         bind(Confirm, &[key('Y')], Deed::CopyCommand, "copy", "Copy the shell command that does the same").bar(),
         bind(Typing, &[named(Enter)], Deed::Submit, "do it", "Do it, once the word is typed").bar(),
         bind(Typing, &[named(Esc)], Deed::No, "cancel", "Do not").bar(),
+        bind(Typing, &[ctrl('y')], Deed::CopyCommand, "copy", "Copy the shell command that does the same").bar(),
         bind(Always, &[ctrl('c')], Deed::Quit, "quit", "Quit, from anywhere"),
         bind(Always, &[ctrl('z')], Deed::Suspend, "suspend", "Suspend; `fg` comes back"),
         bind(Always, &[ctrl('l')], Deed::Redraw, "redraw", "Draw the screen anew"),

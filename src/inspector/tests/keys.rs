@@ -292,6 +292,8 @@ fn commands_are_copied() {
     check("<enter><enter>Y", "threadmill show FA01a22df8-34ed-7724-a9cf-00009e3779b9");
     check("<enter>RY", "threadmill requeue FA01a22df8-34ed-7724-a9cf-00009e3779b9");
     check("wY", "threadmill workers");
+    check("3DY", "threadmill drop RU01a22df8-34ed-7724-a9cf-00009e3779b9 --running");
+    check("P<c-y>", "threadmill purge emails --segment ready,scheduled,successful,failed");
     check("jjY", "threadmill queues");
     check("jj<enter>Y", "threadmill tasks 'two words' --segment failed");
 }
@@ -354,4 +356,20 @@ fn a_task_of_ten_megabytes_scrolls_and_is_not_read_every_second() {
     stage.answers = false;
     stage.pass(30 * SECOND);
     assert!(!stage.open.iter().any(|(lane, ..)| *lane == Lane::Detail));
+}
+
+#[test]
+fn at_the_start_the_most_telling_segment_is_listed() {
+    let check = |queue: &str, expected: Segment| {
+        let options = Options { queue: Some(queue.into()), ..Options::default() };
+        let mut stage = Stage::with(80, 24, options);
+        assert_eq!(stage.model.ui.tasks.segment, expected, "{queue}");
+        // Later it is the person who chooses.
+        stage.keys("j");
+        assert_eq!(stage.model.ui.tasks.segment, expected);
+    };
+    check("emails", Segment::Failed);
+    check("a:b", Segment::Successful);
+    check("größe 表", Segment::Ready);
+    check("two words", Segment::Failed);
 }

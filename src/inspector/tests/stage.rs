@@ -141,6 +141,7 @@ fn named_key(name: &str) -> KeyEvent {
         "pgdn" => KeyCode::PageDown.into(),
         "pgup" => KeyCode::PageUp.into(),
         "c-c" => KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL),
+        "c-y" => KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL),
         "c-z" => KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL),
         other => panic!("no such key: {other}"),
     }

@@ -1,6 +1,7 @@
 //! What the answers of Redis change. An answer that nobody awaits any more changes nothing.
 
 use crate::inspector::model::remote::Remote;
+use crate::inspector::model::tasks::TaskList;
 use crate::inspector::model::{Conn, Focus, Model, detail};
 use crate::inspector::msg::{Answer, Lane};
 use crate::inspector::source::{Page, QueueCounts, TaskDetail};
@@ -39,6 +40,7 @@ fn good(model: &mut Model) {
     let was = std::mem::take(&mut model.conn);
     if was.told {
         model.note(Role::Good, "Redis answers again");
+        model.say(Role::Good, "Redis answers again");
     }
     model.changed |= was.error.is_some() || was.last_good.is_none() || was.told;
     model.conn = Conn { last_good: Some(model.clock.mono), round_trip: was.round_trip, ..Conn::default() };
@@ -127,7 +129,8 @@ fn smooth(conn: &mut Conn, trip: Duration) -> bool {
     if apart <= old.as_secs_f64() * ROUND_TRIP_STEP {
         return false;
     }
-    conn.round_trip = Some((old + trip) / 2);
+    // One slow answer does not make a slow connection, and one that is over is forgotten at once.
+    conn.round_trip = Some(if trip < old { trip } else { (old + trip) / 2 });
     true
 }
 
@@ -143,9 +146,20 @@ fn known(model: &mut Model, queues: &[QueueCounts]) {
         // At the start, the first queue that has failures is the one to look at.
         let first = queues.iter().find(|counts| counts.of(Segment::Failed) > 0).or(queues.first());
         model.ui.queue = first.map(|counts| counts.queue.clone()).or(model.ui.queue.take());
-        if model.ui.focus == Focus::Queues {
-            model.ui.queue_top = 0;
-        }
+    }
+    if model.queues.at.is_none() && model.ui.focus == Focus::Queues {
+        first_segment(model, queues);
+    }
+}
+
+/// What is listed at the start: what has failed, else what runs, else what waits.
+fn first_segment(model: &mut Model, queues: &[QueueCounts]) {
+    let counts = queues.iter().find(|counts| Some(&counts.queue) == model.ui.queue.as_ref());
+    let telling = [Segment::Failed, Segment::Running, Segment::Ready, Segment::Scheduled, Segment::Successful];
+    let segment = counts.and_then(|counts| telling.into_iter().find(|segment| counts.of(*segment) > 0));
+    if let Some(segment) = segment.filter(|segment| *segment != model.ui.tasks.segment) {
+        model.ui.tasks = TaskList::new(segment);
+        model.page.forget();
     }
 }
 

@@ -46,11 +46,13 @@ struct Command {
     /// What comes from Redis.
     names: Vec<String>,
     segments: Vec<Segment>,
+    /// Whether running tasks are meant, which has to be said.
+    running: bool,
 }
 
 /// The command for what is on top.
 pub fn command(model: &Model) -> Option<String> {
-    let plain = |verb| Command { verb, names: Vec::new(), segments: Vec::new() };
+    let plain = |verb| Command { verb, names: Vec::new(), segments: Vec::new(), running: false };
     let command = if let Some(Overlay::Confirm(confirm)) = &model.ui.overlay {
         action(&confirm.action)
     } else {
@@ -76,11 +78,13 @@ fn action(action: &Action) -> Command {
     match action {
         Action::Requeue(targets) | Action::Drop(targets) => {
             let names = targets.iter().map(|target| target.id.to_string()).collect();
-            Command { verb, names, segments: Vec::new() }
+            let drops = matches!(action, Action::Drop(_));
+            let running = drops && targets.iter().any(|target| target.segment == Segment::Running);
+            Command { verb, names, segments: Vec::new(), running }
         }
         Action::Purge { queue, parts } => {
             let segments = parts.iter().map(|(segment, _)| *segment).collect();
-            Command { verb, names: vec![queue.clone()], segments }
+            Command { verb, names: vec![queue.clone()], segments, running: false }
         }
     }
 }
@@ -89,7 +93,9 @@ impl Command {
     /// The line for a shell; names that look like flags come last, behind `--`.
     fn line(&self, shell: &str) -> String {
         let names: String = self.names.iter().map(|name| format!(" {}", quoted(name))).collect();
-        let flags: String = self.segments.iter().map(|segment| format!(" --segment {}", segment.word())).collect();
+        let segments: Vec<_> = self.segments.iter().map(|segment| segment.word()).collect();
+        let segments = if segments.is_empty() { String::new() } else { format!(" --segment {}", segments.join(",")) };
+        let flags = format!("{segments}{}", if self.running { " --running" } else { "" });
         if self.names.iter().any(|name| name.starts_with('-')) {
             return format!("{shell} {}{flags} --{names}", self.verb);
         }
@@ -138,8 +144,13 @@ mod tests {
         check("größe", "'größe'");
         check("-x", "-x");
         check("", "''");
-        let flag = Command { verb: "tasks", names: vec!["-x".into()], segments: vec![Segment::Failed] };
-        assert_eq!(flag.line("threadmill"), "threadmill tasks --segment failed -- -x");
+        let flag = Command {
+            verb: "tasks",
+            names: vec!["-x".into()],
+            segments: vec![Segment::Failed, Segment::Ready],
+            running: false,
+        };
+        assert_eq!(flag.line("threadmill"), "threadmill tasks --segment failed,ready -- -x");
         check("a\x1b[2J'", r"$'a\x1b[2J\''");
     }
 }
