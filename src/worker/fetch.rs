@@ -2,8 +2,8 @@
 
 use crate::backend::codec::decode;
 use crate::backend::{AcquireAnswer, AcquireRequest, Backend, Leased, SetAside, SetAsideReason, Token};
-use crate::worker::dispatcher::Plan;
 use crate::worker::lease::{Lease, Leasehold};
+use crate::worker::moves::Plan;
 use crate::worker::native::Shop;
 use crate::worker::pause::Pause;
 use std::sync::Arc;
