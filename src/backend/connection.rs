@@ -83,6 +83,7 @@ impl Link {
     ///
     /// Scripts that the server does not know are loaded and sent again: they have not run.
     pub async fn commands(&self, cmds: Vec<Cmd>, resend: Resend) -> Result<Vec<RedisResult<Value>>, BackendError> {
+        // The crate refuses a pipeline of nothing, which is what a question about no queues comes to.
         if cmds.is_empty() {
             return Ok(Vec::new());
         }

@@ -36,7 +36,7 @@ mod view;
 mod walk;
 mod workers;
 
-pub use acknowledge::{AcknowledgeOutcome, Acknowledgement, Outcome};
+pub use acknowledge::{AcknowledgeOutcome, Acknowledged, Acknowledgement, Outcome};
 pub use acquire::{AcquireAnswer, AcquireRequest, Acquired, Leased, SetAside, SetAsideReason};
 pub use bulk::Seen;
 pub use codec::DecodeError;

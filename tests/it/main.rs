@@ -4,6 +4,7 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod demo;
 mod doctor;
 mod harness;
 mod interop;
@@ -12,3 +13,4 @@ mod readers;
 mod rooms;
 mod states;
 mod transitions;
+mod worker;
