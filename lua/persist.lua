@@ -9,15 +9,18 @@
 -- Safe: only records that a segment lists; nothing else of them changes. A record without a TTL costs one read.
 --@include walk
 local ids, _, score, id = walk(KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]))
-local persisted, soonest = 0, ''
+local keys, persisted, soonest = {}, 0, ''
 for _, next_id in ipairs(ids) do
   local key = ARGV[4] .. next_id
   local left = redis.call('PTTL', key)
   if left >= 0 then
-    persisted = persisted + redis.call('PERSIST', key)
+    keys[#keys + 1] = key
     if soonest == '' or left < soonest then
       soonest = left
     end
   end
+end
+for _, key in ipairs(keys) do
+  persisted = persisted + redis.call('PERSIST', key)
 end
 return { persisted, soonest, score, id, #ids }

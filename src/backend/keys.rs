@@ -93,6 +93,11 @@ impl Keys {
         format!("{}:idempotency:{key}", self.own)
     }
 
+    /// What is written so that the server can be asked when it is safe.
+    pub fn durable(&self) -> String {
+        format!("{}:durable", self.own)
+    }
+
     /// A pattern for SCAN that matches the sorted sets of every queue, among others.
     pub fn scan_pattern(&self) -> String {
         literal(&self.shared) + ":*"

@@ -14,6 +14,7 @@ mod connection;
 mod discovery;
 pub mod doctor;
 mod drop;
+mod durable;
 mod enqueue;
 mod error;
 mod give_back;
@@ -41,6 +42,7 @@ pub use acquire::{AcquireAnswer, AcquireRequest, Acquired, Leased, SetAside, Set
 pub use bulk::Seen;
 pub use codec::DecodeError;
 pub use drop::DropOutcome;
+pub use durable::Durability;
 pub use enqueue::{EnqueueOutcome, Enqueued, new_id};
 pub use error::BackendError;
 pub use give_back::{GiveBackOutcome, Unstarted};

@@ -18,8 +18,8 @@ const QUEUES_EVERY: Duration = Duration::from_secs(5);
 const REAP_FACTOR: u32 = 5;
 /// Looks at the workers in one interval of silence.
 const LOOKS: u32 = 6;
-/// How often the keyspace is searched for queues, and for how long.
-const SEARCH_EVERY: Duration = Duration::from_secs(20);
+/// How often a turn of the sweep is made, and for how long the keyspace is searched for queues in it.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
 const SEARCH_BUDGET: Duration = Duration::from_millis(5);
 /// How long the claimer of a lease has to settle it; shorter than the claim lasts.
 const SETTLE_LIMIT: Duration = Duration::from_secs(45);
@@ -60,7 +60,7 @@ impl Maintenance {
         let interval = self.options.broker_interval;
         let (mut queues_due, mut reap) = (Every::new(QUEUES_EVERY), Every::new(interval * REAP_FACTOR));
         let mut look = Every::new(self.options.heartbeat / LOOKS);
-        let (mut search, mut tidy) = (Every::new(SEARCH_EVERY), Every::new(interval));
+        let mut sweep = Every::new(SWEEP_EVERY);
         let mut queues = self.options.queues.clone();
         let mut is_failing = false;
         loop {
@@ -82,11 +82,8 @@ impl Maintenance {
             if look.is_due(now) {
                 note(self.look(&queues).await);
             }
-            if tidy.is_due(now) {
-                note(self.tidy(&queues).await);
-            }
-            if search.is_due(now) {
-                note(self.backend.search_queues(SEARCH_BUDGET).await.map(drop));
+            if sweep.is_due(now) {
+                note(self.sweep(&queues).await);
             }
             if let Some(error) = errors.first().filter(|_| !is_failing) {
                 tracing::warn!(error = %error, "maintenance fails; it goes on trying");
@@ -201,17 +198,19 @@ impl Maintenance {
         send(self.backend.clone(), Round { worker: "".into(), mark: None, ends }).await;
     }
 
-    /// A turn of the slow sweep, unless another worker had it: what waits loses its time to live, and what other programs
-    /// broke is repaired where that is safe.
-    async fn tidy(&self, queues: &[String]) -> Result<(), BackendError> {
-        let tidied = self.backend.tidy_slice(queues, self.options.broker_interval).await?;
+    /// One turn of what can wait: waiting records lose a time to live, what nothing lists gets one, ids that break the
+    /// rules are brought back into one place, and the keyspace is searched for queues that nobody has told of.
+    async fn sweep(&self, queues: &[String]) -> Result<(), BackendError> {
+        let tidied = self.backend.tidy_slice(queues, SWEEP_EVERY / 2).await?;
         for repair in &tidied.repairs {
-            let (id, queue) = (&repair.id, &repair.queue);
-            tracing::warn!(task_id = %id, queue, outcome = ?repair.outcome, "repaired: {}", repair.kind.meaning());
+            tracing::warn!(
+                task_id = %repair.id, queue = %repair.queue, found = ?repair.kind, outcome = ?repair.outcome,
+                "an id broke the rules and was brought back into one place"
+            );
         }
-        for id in &tidied.ended {
-            tracing::warn!(task_id = %id, "nothing lists this record; it will end");
+        if !tidied.ended.is_empty() {
+            tracing::warn!(count = tidied.ended.len(), "records that nothing lists were given an end");
         }
-        Ok(())
+        self.backend.search_queues(SEARCH_BUDGET).await.map(drop)
     }
 }

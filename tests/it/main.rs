@@ -4,6 +4,7 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod connections;
 mod demo;
 mod doctor;
 mod harness;
