@@ -208,7 +208,7 @@ fn ids(answer: Answer) -> Result<Vec<TaskId>, BackendError> {
     answer.list()?.into_iter().map(|id| id.text().map(TaskId::from)).collect()
 }
 
-fn claims(answer: Answer, queue: &str, token: &Token) -> Result<Vec<Claimed>, BackendError> {
+pub(super) fn claims(answer: Answer, queue: &str, token: &Token) -> Result<Vec<Claimed>, BackendError> {
     let claim = |answer: Answer| -> Result<Claimed, BackendError> {
         let [id, data, worker, started_at, _sequence] = answer.array()?;
         Ok(Claimed {
