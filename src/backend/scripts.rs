@@ -118,7 +118,7 @@ scripts! {
     REAP = "reap", keys "running quarantine", args "limit token claim_ttl task_prefix result_prefix";
     /// Settles the leases of a silent worker.
     TAKE_OVER = "take_over", keys "workers worker running ready wake",
-        args "worker queue silence token claim_ttl cursor limit task_prefix";
+        args "worker queue silence token claim_ttl score id limit task_prefix";
     /// Says that a worker is alive.
     HEARTBEAT = "heartbeat", keys "workers worker", args "worker mode ttl mark (field value)*";
     /// Names the workers that are silent.

@@ -2,10 +2,11 @@
 
 use crate::backend::{Backend, BackendError};
 use crate::task::{Segment, TaskId};
-use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
+use crate::worker::dispatcher::Dispatcher;
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
 use crate::worker::lease::{Finished, Lease};
+use crate::worker::moves::{Command, Event, Limits};
 use crate::worker::native::{Native, Shop};
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Gathered, Report, Settlement, Tally, send};

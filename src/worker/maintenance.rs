@@ -2,7 +2,7 @@
 //! are taken over, queues are found.
 
 use crate::backend::codec::{Attempt, decode};
-use crate::backend::{Backend, BackendError, Claimed, TakenOver};
+use crate::backend::{Backend, BackendError, Claimed, Cursor, TakenOver};
 use crate::worker::conclude::lease_lost;
 use crate::worker::lease::End;
 use crate::worker::native::Shop;
@@ -157,17 +157,17 @@ impl Maintenance {
         silence: Duration,
     ) -> Result<bool, BackendError> {
         for queue in queues {
-            let mut next = Some(0);
-            while let Some(cursor) = next {
-                match self.backend.take_over(worker, queue, silence, cursor).await? {
+            let mut from = Some(Cursor::default());
+            while let Some(cursor) = from {
+                match self.backend.take_over(worker, queue, silence, &cursor).await? {
                     TakenOver::Alive => return Ok(false),
-                    TakenOver::Taken { claimed, given_back, cursor } => {
+                    TakenOver::Taken { claimed, given_back, next } => {
                         if !claimed.is_empty() || given_back > 0 {
                             let started = claimed.len();
                             tracing::warn!(worker, queue, started, given_back, "a worker is silent; its tasks go on");
                         }
                         self.settle(claimed).await;
-                        next = cursor;
+                        from = next;
                     }
                 }
             }

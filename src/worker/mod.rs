@@ -13,9 +13,11 @@ mod heartbeat;
 mod lease;
 pub mod log;
 mod maintenance;
+mod moves;
 mod native;
 mod options;
 mod pause;
+mod pool;
 mod settle;
 mod signals;
 mod wake;
@@ -112,6 +114,16 @@ impl Worker {
     pub fn options(mut self, options: WorkerOptions) -> Self {
         self.options = options;
         self
+    }
+
+    /// The options, to be changed one by one.
+    pub fn options_mut(&mut self) -> &mut WorkerOptions {
+        &mut self.options
+    }
+
+    /// The names of the tasks that it knows, sorted.
+    pub fn task_names(&self) -> Vec<&str> {
+        self.registry.names()
     }
 
     /// Sets the queues that it takes tasks from, in rotation.
