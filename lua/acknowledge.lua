@@ -42,8 +42,15 @@ for i = 1, count do
     answer[i] = 'lost'
   end
 end
-local registered = mark ~= '' and redis.call('HGET', KEYS[2], 'mark')
-local raise = mark ~= '' and redis.call('EXISTS', KEYS[2]) == 1 and tonumber(mark) > tonumber(registered or -1)
+local raise = false
+if mark ~= '' then
+  local worker = redis.call('HMGET', KEYS[2], 'id', 'dead', 'mark')
+  if not worker[1] or worker[2] then
+    answer[count + 1] = 'unregistered'
+  else
+    raise = tonumber(mark) > tonumber(worker[3] or -1)
+  end
+end
 
 local history, done, removed = {}, {}, {}
 for i = 1, count do

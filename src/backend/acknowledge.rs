@@ -39,6 +39,15 @@ pub enum AcknowledgeOutcome {
     Lost,
 }
 
+/// The answer to an acknowledgement with a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// What became of each, in order.
+    pub outcomes: Vec<AcknowledgeOutcome>,
+    /// Whether the worker is registered, so that a mark was taken; true where none was given.
+    pub is_registered: bool,
+}
+
 impl Backend {
     /// Stores the results of finished tasks. `mark` raises the worker's watermark of started leases in the same step.
     ///
@@ -50,6 +59,19 @@ impl Backend {
         mark: Option<u64>,
         finished: &[Acknowledgement],
     ) -> Result<Vec<AcknowledgeOutcome>, BackendError> {
+        self.acknowledge_and_mark(worker, mark, finished).await.map(|answer| answer.outcomes)
+    }
+
+    /// As [`Backend::acknowledge`], and tells whether the mark was taken: without it nothing above it may start.
+    ///
+    /// # Errors
+    /// Where the answer was lost, the same call can be sent again.
+    pub async fn acknowledge_and_mark(
+        &self,
+        worker: &str,
+        mark: Option<u64>,
+        finished: &[Acknowledgement],
+    ) -> Result<Acknowledged, BackendError> {
         let keys = self.keys();
         let mut queues: Vec<&str> = Vec::new();
         let numbers: Vec<usize> = finished
@@ -89,6 +111,12 @@ impl Backend {
             ("replayed", AcknowledgeOutcome::Replayed),
             ("lost", AcknowledgeOutcome::Lost),
         ];
-        self.call("acknowledge", cmd).await?.list()?.into_iter().map(|answer| answer.code(&CODES)).collect()
+        let mut answers = self.call("acknowledge", cmd).await?.list()?;
+        let notes = answers.split_off(finished.len().min(answers.len()));
+        let outcomes = answers.into_iter().map(|answer| answer.code(&CODES)).collect::<Result<Vec<_>, _>>()?;
+        if outcomes.len() < finished.len() {
+            return Err(BackendError::Unexpected { what: "acknowledge" });
+        }
+        Ok(Acknowledged { outcomes, is_registered: notes.is_empty() })
     }
 }

@@ -30,7 +30,7 @@ mod token;
 mod view;
 mod workers;
 
-pub use acknowledge::{AcknowledgeOutcome, Acknowledgement, Outcome};
+pub use acknowledge::{AcknowledgeOutcome, Acknowledged, Acknowledgement, Outcome};
 pub use acquire::{AcquireAnswer, AcquireRequest, Acquired, Leased, SetAside, SetAsideReason};
 pub use codec::DecodeError;
 pub use drop::DropOutcome;

@@ -4,8 +4,10 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod demo;
 mod harness;
 mod interop;
 mod states;
 mod transitions;
 mod rooms;
+mod worker;

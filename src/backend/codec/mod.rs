@@ -9,5 +9,6 @@ mod text;
 pub use decode::{DecodeError, decode};
 pub use encode::{Attempt, encode, encode_backoff, encode_error, failure, next_attempt, queued, requeued, success};
 pub(crate) use excerpt::excerpt;
+pub(crate) use scan::list_items;
 pub use scan::{JsonError, check_json, looks_like_a_task, object_fields};
 pub use text::{decode_string, encode_string};

@@ -1,0 +1,42 @@
+//! A lease in the hands of this worker, and how its work ended.
+
+use crate::backend::{DecodeError, Leased, Outcome};
+use crate::task::TaskRecord;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A lease; clones are the same one.
+pub(crate) type Lease = Arc<Leasehold>;
+
+/// What a worker holds of a task.
+#[derive(Debug)]
+pub(crate) struct Leasehold {
+    /// As the server granted it.
+    pub leased: Leased,
+    /// The worker's id when it was granted.
+    pub worker: Arc<str>,
+    /// Before it was granted, by this process.
+    pub since: Instant,
+}
+
+/// A piece of work that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub lease: Lease,
+    /// How long it ran.
+    pub took: Duration,
+    pub end: End,
+}
+
+/// What Redis is to be told of it.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// A result, as it is stored.
+    Result(Outcome, String),
+    /// Another attempt (or the same one again) after this long.
+    Again { record: Box<TaskRecord>, delay: Duration },
+    /// The record cannot be read; it is set aside.
+    Unreadable(DecodeError),
+    /// It has not begun, and is given back.
+    Unstarted,
+}
