@@ -5,6 +5,7 @@
 
 mod common;
 mod demo;
+mod django;
 mod harness;
 mod interop;
 mod states;

@@ -1,0 +1,3 @@
+//! A Django site's tasks, run by our children and by the Python package's worker.
+
+mod pool;
