@@ -164,8 +164,12 @@ def import_string(path):
     module, dot, name = path.rpartition(".")
     if not dot:
         raise ImportError(f"{path!r} names no module and function")
+    found = sys.modules.get(module)
+    # While another thread imports it, only the import system knows when it is complete.
+    if found is None or getattr(getattr(found, "__spec__", None), "_initializing", False):
+        found = importlib.import_module(module)
     try:
-        return getattr(sys.modules.get(module) or importlib.import_module(module), name)
+        return getattr(found, name)
     except AttributeError as error:
         raise ImportError(f"module {module!r} has no attribute {name!r}") from error
 
@@ -484,6 +488,14 @@ class Worker(threading.Thread):
         self.interrupted = None
 
     def run(self):
+        try:
+            self.work()
+        except BaseException:
+            # Not a task's failure, all of those are caught: a thread that cannot answer is a process that cannot work.
+            traceback.print_exc(file=sys.__stderr__)
+            os._exit(70)
+
+    def work(self):
         take, take_now = self.tasks.get, self.tasks.get_nowait
         while True:
             try:

@@ -111,7 +111,9 @@ impl BackendError {
             return BackendError::Refused { code, message: message.trim().to_owned() };
         }
         match source.kind() {
-            ErrorKind::UnexpectedReturnType | ErrorKind::Parse | ErrorKind::Client => BackendError::Unexpected { what: "a request" },
+            ErrorKind::UnexpectedReturnType | ErrorKind::Parse | ErrorKind::Client => {
+                BackendError::Unexpected { what: "a request" }
+            }
             _ => BackendError::Lost { endpoint: endpoint.to_owned(), source },
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::backend::{Backend, BackendError};
 use crate::task::{Segment, TaskId};
+use crate::worker::bridge::{self, Bridge};
 use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     byte_budget: usize,
     dispatcher: Dispatcher,
     native: Native,
+    python: Option<Bridge>,
+    concurrency: usize,
     pulse: Arc<Pulse>,
     waker: Waker,
     signals: UnboundedSender<Signal>,
@@ -70,6 +73,7 @@ impl Engine {
         backend: Backend,
         options: &WorkerOptions,
         native: Native,
+        python: Option<Bridge>,
         pulse: Arc<Pulse>,
         waker: Waker,
         signals: UnboundedSender<Signal>,
@@ -90,6 +94,8 @@ impl Engine {
             byte_budget: options.byte_budget,
             dispatcher: Dispatcher::new(limits),
             native,
+            python,
+            concurrency: options.concurrency.max(1),
             waker,
             signals,
             worker: pulse.fresh_id(),
@@ -141,6 +147,11 @@ impl Engine {
                 Some(signal) = signals.recv() => self.signalled(signal),
                 () = &mut timer, if tick.is_some() => self.event(Event::Tick),
             }
+            if let Some(python) = &self.python {
+                // What runs in this process takes no place from the children.
+                let native = self.native.running().min(self.concurrency);
+                self.dispatcher.set_concurrency(python.places() + native);
+            }
             self.dispatcher.proceed(Instant::now(), &mut self.commands);
             if self.obey() {
                 let is_settled = self.settle.is_none() && self.gathered.is_empty();
@@ -160,7 +171,9 @@ impl Engine {
         for finished in ended {
             let sequence = finished.lease.leased.sequence;
             self.native.forget(sequence);
-            self.event(Event::Finished { sequence, took: finished.took });
+            if !self.python.as_mut().is_some_and(|python| python.was_cut_off(sequence)) {
+                self.event(Event::Finished { sequence, took: finished.took });
+            }
             let until = finished.lease.since + ttl;
             self.gathered.push(Settlement::new(finished, until));
         }
@@ -243,15 +256,21 @@ impl Engine {
                     };
                     self.fetch = Some(Box::pin(fetch(self.backend.clone(), request)));
                 }
-                Command::Start(lease) => self.native.start(lease),
+                Command::Start(lease) => self.start(lease),
                 Command::Mark(mark) => self.gathered.mark(mark),
                 Command::GiveBack(leases) => {
                     let until = self.until();
                     leases.iter().for_each(|lease| self.gathered.push(Settlement::unstarted(lease, until)));
                 }
-                Command::Drain => self.native.drain(),
-                Command::Cancel(leases) => leases.iter().for_each(|lease| self.native.cancel(lease.leased.sequence)),
-                Command::CutOff(leases) => leases.iter().for_each(|lease| self.cut_off(lease)),
+                Command::Drain => {
+                    self.native.drain();
+                    self.python.iter_mut().for_each(Bridge::drain);
+                }
+                Command::Cancel(leases) => leases.iter().for_each(|lease| self.cancel(lease.leased.sequence)),
+                Command::CutOff(leases) => {
+                    leases.iter().for_each(|lease| self.cut_off(lease));
+                    self.python.iter_mut().for_each(Bridge::cut_off);
+                }
                 Command::Listen(listen) => self.waker.listen(listen),
                 Command::CheckRetries(ids) => {
                     tokio::spawn(check_retries(self.backend.clone(), ids, self.signals.clone()));
@@ -259,11 +278,31 @@ impl Engine {
                 Command::Exit => is_end = true,
             }
         }
+        self.python.iter_mut().for_each(Bridge::flush);
         self.commands = commands;
         is_end
     }
 
+    /// Begins an attempt: a registered task here, another one in the children, where there are any.
+    fn start(&mut self, lease: Lease) {
+        let Some(python) = &mut self.python else { return self.native.start(lease) };
+        match bridge::read(&lease) {
+            Ok(record) if self.native.has(&record.spec.func) => self.native.start(lease),
+            Ok(record) => python.start(lease, record),
+            Err(unreadable) => python.unreadable(unreadable),
+        }
+    }
+
+    fn cancel(&mut self, sequence: u64) {
+        self.native.cancel(sequence);
+        self.python.iter_mut().for_each(|python| python.cancel(sequence));
+    }
+
     fn cut_off(&mut self, lease: &Lease) {
+        if self.python.as_ref().is_some_and(|python| python.holds(lease.leased.sequence)) {
+            // All of them together, and after their policies were asked.
+            return;
+        }
         self.native.cancel(lease.leased.sequence);
         let end = self.native.cut_off(lease);
         let finished = Finished { lease: lease.clone(), took: lease.since.elapsed(), end };

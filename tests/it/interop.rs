@@ -137,7 +137,9 @@ async fn its_inspector_s_counts_equal_ours_in_every_state() {
     site.enqueue("tasks.boom.enqueue('x')");
     let mut worker = site.worker(&["default"], &["--exit-empty"]);
     worker.wait();
-    site.enqueue("tasks.add.using(run_after=datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3)).enqueue(1, 2)");
+    site.enqueue(
+        "tasks.add.using(run_after=datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3)).enqueue(1, 2)",
+    );
     let id = site.enqueue("tasks.hold.enqueue('h')");
     let worker = site.worker(&["default"], &[]);
     crate::common::eventually("it holds a task", || site.holds("h"));

@@ -8,7 +8,7 @@ mod demo;
 mod django;
 mod harness;
 mod interop;
+mod rooms;
 mod states;
 mod transitions;
-mod rooms;
 mod worker;

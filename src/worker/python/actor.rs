@@ -428,12 +428,8 @@ impl Actor {
         }
         let workers = self.options.workers.max(1);
         let ready = self.members.values().filter(|member| member.stage == Stage::Ready);
-        // Twice what children hold: while they work on one half, the other is on its way.
         let places: usize = ready.map(|member| member.window().max(self.launch.threads)).sum();
-        let places = places.max(workers * self.launch.threads);
-        if self.places.swap(places, Ordering::Relaxed) < places {
-            self.told.push(PoolEvent::Places);
-        }
+        self.places.store(places.max(workers * self.launch.threads), Ordering::Relaxed);
     }
 
     // Time.

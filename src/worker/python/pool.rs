@@ -75,8 +75,6 @@ pub enum PoolEvent {
     Ended(Ended),
     /// An attempt did not begin, and will not: it is not to be charged.
     Unstarted(Job),
-    /// How many tasks the pool can have in hand has changed.
-    Places,
 }
 
 /// What the actor is told.
@@ -139,6 +137,11 @@ impl Pool {
     /// Finishes what was submitted, and ends the children. The events end when all is done.
     pub fn stop(&self) {
         self.tell(Command::Stop);
+    }
+
+    /// Waits until all children have ended.
+    pub async fn ended(&self) {
+        self.commands.closed().await;
     }
 
     /// Kills the children. What was submitted is not answered any more.
@@ -205,12 +208,7 @@ pub(super) fn failed(
 
 /// The end of an attempt whose process died, or the question that decides it. The policy is not asked any more where the task
 /// has ended too many.
-pub(super) fn crashed(
-    job: Job,
-    times: Times,
-    how: &str,
-    max_crashes: u32,
-) -> Result<Ended, Box<(Ended, Question)>> {
+pub(super) fn crashed(job: Job, times: Times, how: &str, max_crashes: u32) -> Result<Ended, Box<(Ended, Question)>> {
     let error = charge::crashed(how);
     let crashes = charge::crashes(&job.record) + 1;
     let verdict = if crashes >= max_crashes { ChildVerdict::No } else { ChildVerdict::NotAsked };

@@ -85,10 +85,7 @@ async fn first_words(said: &mut mpsc::UnboundedReceiver<(u32, Said)>) -> Result<
     }
 }
 
-async fn next_of(
-    said: &mut mpsc::UnboundedReceiver<(u32, Said)>,
-    kind: Kind,
-) -> Result<Option<Frame>, PythonError> {
+async fn next_of(said: &mut mpsc::UnboundedReceiver<(u32, Said)>, kind: Kind) -> Result<Option<Frame>, PythonError> {
     while let Some((_, said)) = said.recv().await {
         let (frames, status) = match said {
             Said::Frames(frames) => (frames, None),
