@@ -12,6 +12,7 @@ mod child;
 mod discover;
 mod frame;
 mod journal;
+mod lives;
 mod member;
 mod output;
 mod pool;

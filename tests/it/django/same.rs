@@ -3,6 +3,8 @@
 use super::{Ours, backend, options};
 use crate::common::{Django, TestRedis, eventually_async};
 use serde_json::Value;
+use threadmill::native::Task;
+use threadmill::worker::{Stopper, Worker};
 
 /// Expressions that enqueue a task each.
 const TASKS: &[&str] = &[
@@ -150,4 +152,26 @@ async fn both_workers_drain_one_queue_together() {
     marks.sort_unstable();
     assert_eq!(marks, (0..400).collect::<Vec<_>>());
     assert_eq!(ids.len(), 400);
+}
+
+#[tokio::test]
+async fn a_rust_task_goes_before_python_s_of_its_name() {
+    let redis = TestRedis::spawn();
+    let site = Django::on(&redis.url());
+    let (add, echo) = (site.enqueue("tasks.add.enqueue(1, 2)"), site.enqueue("tasks.echo.enqueue('Python')"));
+    const ADD: Task<(i64, i64), String> = Task::new("tasks.add");
+    let add_here = |(a, b): (i64, i64)| async move { Ok::<_, std::convert::Infallible>(format!("Rust: {}", a + b)) };
+    let worker = Worker::new(backend(&redis)).task(ADD, add_here).python(options(&site));
+    let stopper = Stopper::new();
+    let stop = stopper.clone();
+    let run = tokio::spawn(async move { worker.run_with(stop).await.unwrap_or_else(|e| panic!("{e:?}")) });
+    let mut values = (Value::Null, Value::Null);
+    eventually_async("both have ended", async || {
+        values = (site.result(&add)["value"].clone(), site.result(&echo)["value"].clone());
+        values.0 != Value::Null && values.1 != Value::Null
+    })
+    .await;
+    assert_eq!(values, (Value::from("Rust: 3"), Value::from("Python")));
+    stopper.stop();
+    run.await.unwrap();
 }
