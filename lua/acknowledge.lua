@@ -52,6 +52,8 @@ if mark ~= '' then
   end
 end
 
+-- Whole milliseconds, the same for all of one call: cheap to read, and ids of version 7 keep their order.
+local finish = string.format('%.0f', now)
 local history, done, removed = {}, {}, {}
 for i = 1, count do
   if answer[i] == 'stored' then
@@ -60,8 +62,7 @@ for i = 1, count do
     redis.call('SET', KEYS[key + 2], ARGV[at + 5], 'PX', result_ttl)
     local set = KEYS[2 + q * 3 - (ARGV[at + 4] == 'successful' and 1 or 0)]
     history[set] = history[set] or {}
-    -- Results of one call keep their order: a microsecond apart.
-    history[set][#history[set] + 1] = score_text(now + i / 1000)
+    history[set][#history[set] + 1] = finish
     history[set][#history[set] + 1] = ARGV[at + 2]
     done[q] = done[q] or {}
     done[q][#done[q] + 1] = ARGV[at + 2]
@@ -83,8 +84,9 @@ for q, list in pairs(done) do
 end
 redis.call('DEL', unpack(removed))
 for q, list in pairs(done) do
+  local message = 'egress:' .. ARGV[3 + q]
   for _ = 1, #list do
-    redis.call('PUBLISH', KEYS[1], 'egress:' .. ARGV[3 + q])
+    redis.call('PUBLISH', KEYS[1], message)
   end
 end
 return answer

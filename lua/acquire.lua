@@ -12,7 +12,7 @@
 -- Answer: {code, started_at, granted, notes}
 --   code     'granted'; 'superseded' where a later request of this worker was served; 'unregistered' where the
 --            worker is not (or no longer) registered, so that it may hold nothing
---   granted  {queue number, id, sequence, data, trace} each
+--   granted  queue number, id, sequence, data, trace, one lease after the other in one flat list
 --   notes    {queue number, what, id} each: 'ghost' (no hash), 'not_a_hash', 'duplicate' (already running; the READY
 --            entry was removed), 'wrong_type' (the queue's own key, left alone)
 -- Safe: reads all before the first write; an id leaves READY in the same script that lists it as running; ghosts go to
@@ -34,11 +34,13 @@ if request < last or (request == last and worker[4] ~= token) then
   return { 'superseded', '', {}, {} }
 end
 if request == last then
-  local granted = {}
-  for _, lease in ipairs(cmsgpack.unpack(worker[5])) do
-    local task = fields_of(task_prefix .. lease[2], 'data', 'lease_token', 'rs_trace')
+  local granted, leases = {}, cmsgpack.unpack(worker[5])
+  for i = 1, #leases, 2 do
+    local task = fields_of(task_prefix .. leases[i + 1], 'data', 'lease_token', 'rs_trace', 'rs_sequence')
     if task and task[2] == token then
-      granted[#granted + 1] = { lease[1], lease[2], lease[3], task[1], task[3] or '' }
+      for _, value in ipairs({ leases[i], leases[i + 1], tonumber(task[4]), task[1], task[3] or '' }) do
+        granted[#granted + 1] = value
+      end
     end
   end
   return { 'granted', worker[6], granted, {} }
@@ -54,8 +56,8 @@ local function refill(q)
   if scanned >= SCAN_LIMIT then
     return false
   end
-  local ids = redis.pcall('ZRANGE', KEYS[q * 3 - 1], head.from, head.from + size - 1)
-  local running = not ids.err and #ids > 0 and redis.pcall('ZMSCORE', KEYS[q * 3], unpack(ids)) or ids
+  local ids = only_wrong_type(redis.pcall('ZRANGE', KEYS[q * 3 - 1], head.from, head.from + size - 1))
+  local running = not ids.err and #ids > 0 and only_wrong_type(redis.pcall('ZMSCORE', KEYS[q * 3], unpack(ids))) or ids
   if ids.err or running.err then
     notes[#notes + 1] = { q, 'wrong_type', '' }
     return false
@@ -68,9 +70,10 @@ for q = 1, queues do
   heads[q] = { ids = {}, running = {}, at = 0, from = 0, taken = 0, ghosts = {}, leases = {} }
   open[q] = q
 end
-local granted, bytes = {}, 0
+-- Five values a lease in one list: the server looks into each table that it answers, which costs more than it holds.
+local granted, leased, bytes = {}, 0, 0
 local turn = 1
-while #granted < count and #open > 0 and (bytes < byte_budget or #granted == 0) do
+while leased < count and #open > 0 and (bytes < byte_budget or leased == 0) do
   if turn > #open then
     turn = 1
   end
@@ -85,17 +88,20 @@ while #granted < count and #open > 0 and (bytes < byte_budget or #granted == 0) 
       head.taken = head.taken + 1
       notes[#notes + 1] = { q, 'duplicate', id }
     else
-      local task = redis.pcall('HMGET', task_prefix .. id, 'data', 'rs_trace')
+      local task = only_wrong_type(redis.pcall('HMGET', task_prefix .. id, 'data', 'rs_trace'))
       if task.err or not task[1] then
         head.taken = head.taken + 1
         head.ghosts[#head.ghosts + 1] = id
         notes[#notes + 1] = { q, task.err and 'not_a_hash' or 'ghost', id }
-      elseif #granted > 0 and bytes + #task[1] > byte_budget then
+      elseif leased > 0 and bytes + #task[1] > byte_budget then
         break
       else
         head.taken = head.taken + 1
         head.leases[#head.leases + 1] = id
-        granted[#granted + 1] = { q, id, sequence + #granted, task[1], task[2] or '' }
+        local at = leased * 5
+        granted[at + 1], granted[at + 2], granted[at + 3] = q, id, sequence + leased
+        granted[at + 4], granted[at + 5] = task[1], task[2] or ''
+        leased = leased + 1
         bytes = bytes + #task[1]
         turn = turn + 1
       end
@@ -107,7 +113,7 @@ for q = 1, queues do
     redis.call('ZCARD', KEYS[q * 3 + 1])
   end
 end
-if #granted == 0 and #notes == 0 then
+if leased == 0 and #notes == 0 then
   return { 'granted', '', {}, {} }
 end
 
@@ -115,18 +121,19 @@ end
 --@include iso
 local started_at = iso_text(time)
 local record = {}
-for i, lease in ipairs(granted) do
-  record[i] = { lease[1], lease[2], lease[3] }
+for i = 1, leased do
+  record[2 * i - 1], record[2 * i] = granted[5 * i - 4], granted[5 * i - 3]
 end
 redis.call('HSET', KEYS[1], 'request', request, 'token', token, 'granted', cmsgpack.pack(record),
   'started_at', started_at)
-if #granted > 0 and start_now > 0 then
-  redis.call('HSET', KEYS[1], 'mark', sequence + math.min(start_now, #granted) - 1)
+if leased > 0 and start_now > 0 then
+  redis.call('HSET', KEYS[1], 'mark', sequence + math.min(start_now, leased) - 1)
 end
-local deadline = score_text(now + lease_ttl)
-for _, lease in ipairs(granted) do
-  redis.call('HSET', task_prefix .. lease[2], 'lease_worker', worker_id, 'lease_started_at', started_at,
-    'lease_token', token, 'rs_sequence', lease[3])
+-- Whole milliseconds: a score with a fraction takes the server several times as long to read and to print.
+local deadline = string.format('%.0f', now + lease_ttl)
+for i = 1, leased do
+  redis.call('HSET', task_prefix .. granted[5 * i - 3], 'lease_worker', worker_id, 'lease_started_at', started_at,
+    'lease_token', token, 'rs_sequence', sequence + i - 1)
 end
 for q = 1, queues do
   local head = heads[q]

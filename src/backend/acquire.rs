@@ -115,8 +115,7 @@ impl Backend {
             _ => return Err(BackendError::Unexpected { what: "acquire" }),
         }
         let started_at = Stamp::parse(&started_at.text()?);
-        let lease = |answer: Answer| -> Result<Leased, BackendError> {
-            let [queue, id, sequence, data, trace] = answer.array()?;
+        let lease = |[queue, id, sequence, data, trace]: [Answer; 5]| -> Result<Leased, BackendError> {
             Ok(Leased {
                 queue: queue_named(request.queues, queue)?,
                 id: TaskId::new(id.text()?),
@@ -128,7 +127,7 @@ impl Backend {
             })
         };
         Ok(AcquireAnswer::Granted(Acquired {
-            leases: granted.list()?.into_iter().map(lease).collect::<Result<_, _>>()?,
+            leases: granted.groups()?.into_iter().map(lease).collect::<Result<_, _>>()?,
             set_aside: notes.list()?.into_iter().map(|note| note_of(request.queues, note)).collect::<Result<_, _>>()?,
         }))
     }

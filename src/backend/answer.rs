@@ -39,6 +39,18 @@ impl Answer {
         self.list()?.try_into().map_err(|_| error)
     }
 
+    /// Its elements, `N` at a time.
+    pub fn groups<const N: usize>(self) -> Result<Vec<[Answer; N]>, BackendError> {
+        let what = self.what;
+        let mut values = self.list()?.into_iter();
+        let mut groups = Vec::with_capacity(values.len() / N);
+        while values.len() > 0 {
+            let group: Vec<Answer> = values.by_ref().take(N).collect();
+            groups.push(group.try_into().map_err(|_| BackendError::Unexpected { what })?);
+        }
+        Ok(groups)
+    }
+
     /// Text, or bytes.
     pub fn bytes(self) -> Result<Vec<u8>, BackendError> {
         match self.value {

@@ -52,8 +52,30 @@ impl Backend {
         let mut get = redis::cmd("GET");
         get.arg(keys.scan());
         let saved = Answer::new("search_queues", self.link().command(get, Resend::Safe).await?);
-        let mut cursor =
+        let cursor =
             saved.text_or_none()?.filter(|text| text.bytes().all(|b| b.is_ascii_digit())).unwrap_or("0".into());
+        let (found, next) = self.scan_queues(cursor, budget).await?;
+        // A reader without write permission still gets what it found recorded by others; its own search is not kept.
+        self.record_queues(&found).await?;
+        let mut set = redis::cmd("SET");
+        set.arg(keys.scan()).arg(&next).arg("EX").arg(3600);
+        self.link().command(set, Resend::Safe).await?;
+        Ok(next == "0")
+    }
+
+    /// Looks through the keyspace for queues from its beginning, for at most `budget`, and writes nothing. Answers what
+    /// it found, sorted by name, and whether it came to the end.
+    ///
+    /// # Errors
+    /// Why the server could not be asked.
+    pub async fn look_for_queues(&self, budget: Duration) -> Result<(Vec<String>, bool), BackendError> {
+        let (found, next) = self.scan_queues("0".into(), budget).await?;
+        Ok((found, next == "0"))
+    }
+
+    /// The queues that the keyspace holds from `cursor` on, as far as the search comes in `budget`, and where it goes on.
+    async fn scan_queues(&self, mut cursor: String, budget: Duration) -> Result<(Vec<String>, String), BackendError> {
+        let keys = self.keys();
         let start = Instant::now();
         let mut found = BTreeSet::new();
         loop {
@@ -65,15 +87,8 @@ impl Backend {
             }
             cursor = next.text()?;
             if cursor == "0" || start.elapsed() >= budget {
-                break;
+                return Ok((found.into_iter().collect(), cursor));
             }
         }
-        // A reader without write permission still gets what it found recorded by others; its own search is not kept.
-        let found: Vec<String> = found.into_iter().collect();
-        self.record_queues(&found).await?;
-        let mut set = redis::cmd("SET");
-        set.arg(keys.scan()).arg(&cursor).arg("EX").arg(3600);
-        self.link().command(set, Resend::Safe).await?;
-        Ok(cursor == "0")
     }
 }

@@ -39,6 +39,21 @@ impl Backend {
         scope: PurgeScope,
         max_score: Option<f64>,
     ) -> Result<Purged, BackendError> {
+        self.purge_at_most(queue, scope, max_score, u64::MAX).await
+    }
+
+    /// As [`Backend::purge_slice`], and removes no more than `limit`: for a caller that has said how many will go, while
+    /// others come.
+    ///
+    /// # Errors
+    /// Where the answer was lost, the slice may have gone uncounted.
+    pub async fn purge_at_most(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        max_score: Option<f64>,
+        limit: u64,
+    ) -> Result<Purged, BackendError> {
         let keys = self.keys();
         let (key, kind) = match scope {
             PurgeScope::Segment(segment) => {
@@ -52,7 +67,9 @@ impl Backend {
             PurgeScope::Quarantine => (keys.quarantine(queue), "pending"),
         };
         let mut cmd = PURGE.call(&[key, keys.segment(queue, Segment::Running)]);
-        cmd.arg(kind).arg(SLICE).arg(Score(max_score.unwrap_or(f64::INFINITY)).to_string().replace("inf", "+inf"));
+        cmd.arg(kind)
+            .arg(limit.clamp(1, SLICE))
+            .arg(Score(max_score.unwrap_or(f64::INFINITY)).to_string().replace("inf", "+inf"));
         cmd.arg(keys.task_prefix()).arg(keys.result_prefix());
         let [removed, left] = self.call("purge", cmd).await?.array()?;
         Ok(Purged { removed: removed.count()?, left: left.count()? })

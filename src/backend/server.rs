@@ -3,10 +3,23 @@
 use crate::backend::answer::Answer;
 use crate::backend::connection::Resend;
 use crate::backend::{Backend, BackendError, ServerFacts};
+use chrono::{DateTime, Utc};
 use std::collections::HashMap;
 use std::time::Instant;
 
 impl Backend {
+    /// The server's time, which is the one that counts for what is due.
+    ///
+    /// # Errors
+    /// Why the server could not be asked.
+    pub async fn now(&self) -> Result<DateTime<Utc>, BackendError> {
+        let answer = Answer::new("now", self.link().command(redis::cmd("TIME"), Resend::Safe).await?);
+        let [seconds, micros] = answer.array()?;
+        let micros = seconds.number()? * 1e6 + micros.number()?;
+        // Microseconds since 1970 are whole numbers far below 2^53: nothing is lost.
+        DateTime::from_timestamp_micros(micros as i64).ok_or(BackendError::Unexpected { what: "now" })
+    }
+
     /// The server's version, memory, persistence and the round trip of the question. What it does not say is missing.
     ///
     /// # Errors

@@ -3,9 +3,13 @@
 //! The inspector reaches the backend only through these requests, so that its update and its views can be tested
 //! without a server, and a slow server can never hold up a key.
 
-use crate::backend::{Page, QueueCounts, ServerFacts, TaskDetail, TelemetryEvent, WorkerInfo};
 use crate::task::{Segment, TaskId};
 use std::future::Future;
+
+// What the backend shows; the rest of the room takes it from here.
+pub use crate::backend::{
+    Body, Page, QueueCounts, Readable, ServerFacts, Summary, TaskDetail, TaskRow, TelemetryEvent, WorkerInfo,
+};
 
 /// The narrow door to the backend. All answers are owned values; errors are texts for a person.
 pub trait Source: Send + Sync + 'static {

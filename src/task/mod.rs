@@ -12,6 +12,7 @@ mod retry;
 mod score;
 mod segment;
 mod stamp;
+mod text;
 
 pub use error::{BUILTIN_PREFIX, ErrorRecord, LEASE_LOST_CLASS, LEASE_LOST_TEXT, is_subclass};
 pub use id::TaskId;
@@ -22,3 +23,4 @@ pub use retry::{ExponentialBackoff, Retry, Verdict};
 pub use score::{PRIORITY_STEP, Score, ready_score};
 pub use segment::{Segment, Status};
 pub use stamp::Stamp;
+pub use text::visible;

@@ -1,10 +1,9 @@
 //! Between the dispatcher's leases and the pool of Python children.
 
 use crate::backend::Outcome;
-use crate::backend::codec::{Attempt, decode, encode, encode_error, failure, next_attempt, success};
-use crate::task::{ErrorRecord, TaskRecord};
+use crate::backend::codec::{Attempt, encode, encode_error, failure, next_attempt, success};
+use crate::task::{ErrorRecord, LEASE_LOST_CLASS, LEASE_LOST_TEXT, TaskRecord};
 use crate::worker::clock::Clock;
-use crate::worker::conclude::lease_lost_error;
 use crate::worker::lease::{End, Finished, Lease};
 use crate::worker::python::{Ended, Hello, Job, Pool, PoolEvent, PythonEnd, PythonError, PythonOptions};
 use chrono::{DateTime, Utc};
@@ -50,15 +49,14 @@ pub(crate) struct Bridge {
     submitted: Vec<Job>,
     /// Attempts that the dispatcher counts as ended already.
     cut_off: HashSet<u64>,
-    results: UnboundedSender<Finished>,
 }
 
 impl Bridge {
     pub fn new(crew: Crew, clock: Arc<Clock>, result_max: usize, results: UnboundedSender<Finished>) -> Self {
         let Crew { pool, events } = crew;
         let held = Held::default();
-        tokio::spawn(pass_on(events, held.clone(), clock, result_max, results.clone()));
-        Self { pool, held, submitted: Vec::new(), cut_off: HashSet::new(), results }
+        tokio::spawn(pass_on(events, held.clone(), clock, result_max, results));
+        Self { pool, held, submitted: Vec::new(), cut_off: HashSet::new() }
     }
 
     /// How many tasks the pool has use for.
@@ -67,10 +65,10 @@ impl Bridge {
     }
 
     /// Notes a lease to be run; [`Bridge::flush`] hands over what was noted.
-    pub fn start(&mut self, lease: Lease, record: TaskRecord) {
-        let ticket = lease.leased.sequence;
-        self.submitted.push(Job { ticket, record: Arc::new(record), worker: lease.worker.clone() });
-        lock(&self.held).insert(ticket, lease);
+    pub fn start(&mut self, lease: &Lease, record: &TaskRecord) {
+        let ticket = lease.sequence;
+        self.submitted.push(Job { ticket, record: Arc::new(record.clone()), worker: lease.worker.clone() });
+        lock(&self.held).insert(ticket, lease.clone());
     }
 
     pub fn flush(&mut self) {
@@ -105,11 +103,6 @@ impl Bridge {
     /// Whether this is the end of an attempt that was cut off.
     pub fn was_cut_off(&mut self, sequence: u64) -> bool {
         self.cut_off.remove(&sequence)
-    }
-
-    /// A record that cannot be read ends at once.
-    pub fn unreadable(&self, finished: Finished) {
-        let _ = self.results.send(finished);
     }
 }
 
@@ -151,7 +144,7 @@ async fn pass_on(
 fn attempt(ended: &Ended, lease: &Lease, clock: &Clock) -> Attempt {
     let ahead = clock.now() - Utc::now();
     let by_server = |at: DateTime<Utc>| at.checked_add_signed(ahead).unwrap_or(at);
-    let granted = lease.leased.started_at.as_ref().map(|stamp| stamp.at());
+    let granted = lease.started_at.as_ref().map(|stamp| stamp.at());
     let started_at = granted.map_or(by_server(ended.started_at), |granted| by_server(ended.started_at).max(granted));
     Attempt { worker: lease.worker.to_string(), started_at, finished_at: by_server(ended.finished_at).max(started_at) }
 }
@@ -189,7 +182,7 @@ fn conclude(record: &TaskRecord, attempt: &Attempt, end: PythonEnd, limit: usize
 
 /// The error of a lost lease.
 fn lost() -> ErrorRecord {
-    lease_lost_error().record("")
+    encode_error(LEASE_LOST_CLASS, &format!("{LEASE_LOST_CLASS}: {LEASE_LOST_TEXT}\n"))
 }
 
 /// The end of an attempt whose worker is gone, by the policy that Python knows.
@@ -198,15 +191,6 @@ pub(crate) async fn lease_lost(pool: &Pool, record: TaskRecord, attempt: &Attemp
     let job = Job { ticket: 0, record: Arc::new(record), worker: attempt.worker.as_str().into() };
     let retry = pool.decide(&job, attempt.started_at, &error).await;
     conclude(&job.record, attempt, PythonEnd::Failed { error, retry }, usize::MAX)
-}
-
-/// Whether a lease is Python's to run; one that cannot be read is nobody's.
-pub(crate) fn read(lease: &Lease) -> Result<TaskRecord, Finished> {
-    decode(&lease.leased.data).map_err(|error| Finished {
-        lease: lease.clone(),
-        took: Duration::ZERO,
-        end: End::Unreadable(error),
-    })
 }
 
 /// Ends the children: those that are idle in good order, the others now.

@@ -2,12 +2,12 @@
 
 use crate::backend::{Backend, BackendError};
 use crate::task::{Segment, TaskId};
-use crate::worker::bridge::{self, Bridge};
+use crate::worker::bridge::Bridge;
 use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
 use crate::worker::lease::{Finished, Lease};
-use crate::worker::native::Native;
+use crate::worker::native::{Native, Shop};
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Gathered, Report, Settlement, Tally, send};
 use crate::worker::wake::Waker;
@@ -40,9 +40,9 @@ pub(crate) enum Signal {
 /// Everything that the loop holds.
 pub(crate) struct Engine {
     backend: Backend,
-    queues: Vec<String>,
     byte_budget: usize,
     dispatcher: Dispatcher,
+    shop: Arc<Shop>,
     native: Native,
     python: Option<Bridge>,
     concurrency: usize,
@@ -79,6 +79,8 @@ impl Engine {
         signals: UnboundedSender<Signal>,
     ) -> Self {
         let limits = Limits {
+            queues: options.queues.clone(),
+            threads: options.thread_count(),
             concurrency: options.concurrency.max(1),
             fetch_max: FETCH_MAX,
             prefetch: options.prefetch_count,
@@ -90,7 +92,7 @@ impl Engine {
             grace: options.grace,
         };
         Self {
-            queues: options.queues.clone(),
+            shop: native.shop().clone(),
             byte_budget: options.byte_budget,
             dispatcher: Dispatcher::new(limits),
             native,
@@ -169,7 +171,7 @@ impl Engine {
     fn finished(&mut self, ended: impl Iterator<Item = Finished>) {
         let ttl = self.backend.settings().lease_ttl;
         for finished in ended {
-            let sequence = finished.lease.leased.sequence;
+            let sequence = finished.lease.sequence;
             self.native.forget(sequence);
             if !self.python.as_mut().is_some_and(|python| python.was_cut_off(sequence)) {
                 self.event(Event::Finished { sequence, took: finished.took });
@@ -203,7 +205,7 @@ impl Engine {
             self.worker = self.pulse.fresh_id();
             return self.begin_registration();
         }
-        tracing::info!(worker = &*self.worker, queues = ?self.queues, "the worker is registered and takes tasks");
+        tracing::info!(worker = &*self.worker, "the worker is registered and takes tasks");
         self.pulse.set_worker(Some(self.worker.clone()));
         self.requests = 0;
         self.event(Event::Registered);
@@ -246,15 +248,14 @@ impl Engine {
                 }
                 Command::Fetch(plan) => {
                     self.requests += 1;
-                    self.queues.rotate_left(1);
                     let request = Fetch {
                         worker: self.worker.clone(),
                         number: self.requests,
-                        queues: self.queues.clone(),
+                        queues: plan.queues.clone(),
                         plan,
                         byte_budget: self.byte_budget,
                     };
-                    self.fetch = Some(Box::pin(fetch(self.backend.clone(), request)));
+                    self.fetch = Some(Box::pin(fetch(self.backend.clone(), self.shop.clone(), request)));
                 }
                 Command::Start(lease) => self.start(lease),
                 Command::Mark(mark) => self.gathered.mark(mark),
@@ -266,7 +267,7 @@ impl Engine {
                     self.native.drain();
                     self.python.iter_mut().for_each(Bridge::drain);
                 }
-                Command::Cancel(leases) => leases.iter().for_each(|lease| self.cancel(lease.leased.sequence)),
+                Command::Cancel(leases) => leases.iter().for_each(|lease| self.cancel(lease.sequence)),
                 Command::CutOff(leases) => {
                     leases.iter().for_each(|lease| self.cut_off(lease));
                     self.python.iter_mut().for_each(Bridge::cut_off);
@@ -285,11 +286,9 @@ impl Engine {
 
     /// Begins an attempt: a registered task here, another one in the children, where there are any.
     fn start(&mut self, lease: Lease) {
-        let Some(python) = &mut self.python else { return self.native.start(lease) };
-        match bridge::read(&lease) {
-            Ok(record) if self.native.has(&record.spec.func) => self.native.start(lease),
-            Ok(record) => python.start(lease, record),
-            Err(unreadable) => python.unreadable(unreadable),
+        match (&mut self.python, &lease.record) {
+            (Some(python), Ok(record)) if !self.native.has(&record.spec.func) => python.start(&lease, record),
+            _ => self.native.start(lease),
         }
     }
 
@@ -299,11 +298,11 @@ impl Engine {
     }
 
     fn cut_off(&mut self, lease: &Lease) {
-        if self.python.as_ref().is_some_and(|python| python.holds(lease.leased.sequence)) {
+        if self.python.as_ref().is_some_and(|python| python.holds(lease.sequence)) {
             // All of them together, and after their policies were asked.
             return;
         }
-        self.native.cancel(lease.leased.sequence);
+        self.native.cancel(lease.sequence);
         let end = self.native.cut_off(lease);
         let finished = Finished { lease: lease.clone(), took: lease.since.elapsed(), end };
         let until = self.until();

@@ -1,7 +1,7 @@
 //! The harness itself: each part does what the other tests rely on.
 
 use crate::common::wait::eventually_async;
-use crate::common::{Django, Home, Lose, Proxy, Running, Screen, TestRedis, eventually, process};
+use crate::common::{Django, Home, Lose, Proxy, Running, Screen, TestRedis, Value, eventually, process};
 use portable_pty::CommandBuilder;
 use serde_json::json;
 use std::process::{Command, Stdio};
@@ -74,6 +74,22 @@ fn a_snapshot_tells_every_difference() {
         let difference = before.difference(&server.snapshot());
         assert!(difference.contains(change[1]), "{change:?}: {difference}");
     }
+}
+
+#[test]
+fn a_recorded_state_is_filled_in() {
+    let server = TestRedis::spawn();
+    let state = json!({"keys": {
+        "h": {"type": "hash", "ttl": 100, "value": {"data": "{\"a\": NaN}", "score": "1"}},
+        "z": {"type": "zset", "ttl": -1, "value": [["a", "-48203932428572.242", "-48203932428572.24"]]},
+        "s": {"type": "string", "ttl": -1, "value": "\\ud800"},
+    }});
+    server.load_state(&state.to_string());
+    let snapshot = server.snapshot();
+    assert_eq!(snapshot.field("h", "data"), Some("{\"a\": NaN}"));
+    assert!(snapshot["h"].expires && !snapshot["z"].expires);
+    assert_eq!(snapshot.value("z"), Some(&Value::Sorted(vec![("a".into(), "-48203932428572.242".into())])));
+    assert_eq!(snapshot.value("s"), Some(&Value::Text("\\ud800".into())));
 }
 
 #[test]

@@ -4,10 +4,14 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod connections;
 mod demo;
 mod django;
+mod doctor;
 mod harness;
 mod interop;
+mod model;
+mod readers;
 mod rooms;
 mod states;
 mod transitions;

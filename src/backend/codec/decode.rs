@@ -72,7 +72,7 @@ pub(super) fn decode_spec(raw: &str) -> Result<TaskSpec, DecodeError> {
         run_after: stamp_of("run_after", field(&fields, "run_after"))?,
         takes_context: field(&fields, "takes_context") == Some("true"),
         func: text_of("func", required(&fields, "func")?)?.into_owned(),
-        retry: field(&fields, "retry").filter(|raw| *raw != "null").map(retry_of).transpose()?,
+        retry: field(&fields, "retry").filter(|raw| *raw != "null").map(decode_retry).transpose()?,
     })
 }
 
@@ -142,7 +142,10 @@ fn worker_ids_of(raw: Option<&str>) -> Result<Vec<String>, DecodeError> {
 
 /// A stored policy: `"module.function"` or `[path, [positional], {keyword}]`. What is not understood stays a callback
 /// of the site, which only Python may judge.
-fn retry_of(raw: &str) -> Result<Retry, DecodeError> {
+///
+/// # Errors
+/// Says what is wrong with it.
+pub fn decode_retry(raw: &str) -> Result<Retry, DecodeError> {
     let whole = RawJson::new(raw);
     if raw.starts_with('"') {
         return Ok(Retry::Callback(decode_string(raw).into_owned(), whole));

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, mpsc};
 use tempfile::TempDir;
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("heard.py", include_str!("../site/heard.py")),
     ("manage.py", include_str!("../site/manage.py")),
+    ("myretry.py", include_str!("../site/myretry.py")),
     ("shell.py", include_str!("../site/shell.py")),
     ("tasks.py", include_str!("../site/tasks.py")),
 ];
@@ -123,7 +124,8 @@ impl Django {
     }
 
     /// Runs statements in the site and returns what they left in `out`. There are `tasks`, `backend`, `Status`,
-    /// `result(id)`, `counts()`, `peek(queue, status)`, `view(result)`, and `run(coroutine)`.
+    /// `result(id)`, `counts()`, `peek(queue, status)`, `view(result)`, and `run(coroutine)`. What JSON lacks, such as `NaN` or
+    /// a lone surrogate, is to be returned as its `repr()`.
     #[track_caller]
     pub fn run(&self, snippet: &str) -> Value {
         self.try_run(snippet).unwrap_or_else(|traceback| panic!("in Python: {snippet}\n{traceback}"))

@@ -14,7 +14,10 @@ import time
 
 from django.tasks import task
 from django.utils import timezone, translation
+from threadmill.exceptions import AcknowledgementTimeoutError
 from threadmill.retry import ExponentialBackoff
+
+import myretry
 
 HERE = pathlib.Path(__file__).parent
 QUICK = ExponentialBackoff(
@@ -274,3 +277,30 @@ def waits_in_python(seconds):
 @task
 def which_process():
     return [os.getpid(), threading.current_thread().name]
+# The names that the recorded states use, so that they can be read back and run.
+
+
+@task(
+    takes_context=True,
+    retry=ExponentialBackoff(
+        max_delay=datetime.timedelta(minutes=5),
+        expected_exceptions=(ValueError, AcknowledgementTimeoutError),
+    ),
+)
+def flaky_backoff(context, *args, **kwargs):
+    raise ValueError(f"attempt {context.attempt}")
+
+
+@task(takes_context=True, retry=myretry.up_to_three)
+def flaky_custom(context, *args, **kwargs):
+    raise ValueError(f"attempt {context.attempt}")
+
+
+@task
+def send_welcome_email(*args, **kwargs):
+    return None
+
+
+@task(takes_context=True)
+def with_context(context, *args, **kwargs):
+    return {"attempt": context.attempt, "args": args}

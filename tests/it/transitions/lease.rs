@@ -93,7 +93,7 @@ async fn acquire_takes_from_queues_in_rotation_by_score() {
     assert!(at && started.len() == 32 && started.ends_with("+00:00"), "{started}");
     let deadline = score(&snapshot, "a", "running", a[1].id.as_str());
     let begun = chrono::DateTime::parse_from_rfc3339(started).unwrap().timestamp_micros() as f64 / 1000.0;
-    assert!((deadline - begun - 3_600_000.0).abs() < 0.01, "{deadline} {begun}");
+    assert!((deadline - begun - 3_600_000.0).abs() <= 0.51, "{deadline} {begun}");
     assert_eq!(snapshot.field("threadmill-rs:{default}:worker:host:1-aaaa", "mark"), Some("42"));
 }
 
