@@ -29,9 +29,13 @@ fn no_server_is_said_so_by_every_verb() {
 
 #[test]
 fn a_wrong_url_is_a_matter_of_usage_and_says_where_it_came_from() {
-    for url in
-        ["http://u:s3cret@h", "redis://u:s3cret@h:port", "s3cret", "redis://u:s3cret@h/x", "redis+sentinel://u:s3cret@h"]
-    {
+    for url in [
+        "http://u:s3cret@h",
+        "redis://u:s3cret@h:port",
+        "s3cret",
+        "redis://u:s3cret@h/x",
+        "redis+sentinel://u:s3cret@h",
+    ] {
         let output = Home::on(url).run(&["queues"]).expect(2);
         assert!(output.stderr.contains("it comes from THREADMILL_REDIS_URL"), "{output:?}");
         assert!(!output.stderr.contains("s3cret"), "{output:?}");
