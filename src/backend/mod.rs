@@ -8,6 +8,7 @@ mod acknowledge;
 mod acquire;
 mod answer;
 pub mod bench;
+mod browse;
 pub mod codec;
 mod connection;
 mod discovery;
@@ -33,6 +34,7 @@ mod workers;
 
 pub use acknowledge::{AcknowledgeOutcome, Acknowledged, Acknowledgement, Outcome};
 pub use acquire::{AcquireAnswer, AcquireRequest, Acquired, Leased, SetAside, SetAsideReason};
+pub use browse::{Browsed, Place, Slice};
 pub use codec::DecodeError;
 pub use drop::DropOutcome;
 pub use enqueue::{EnqueueOutcome, Enqueued, new_id};

@@ -231,7 +231,7 @@ fn row(entry: Answer, queue: &str, segment: Segment) -> Result<TaskRow, BackendE
 }
 
 /// The lease that these fields tell: worker, start, token, sequence. None where there is no worker.
-fn lease_of(mut fields: impl Iterator<Item = Answer>) -> Result<Option<Lease>, BackendError> {
+pub(super) fn lease_of(mut fields: impl Iterator<Item = Answer>) -> Result<Option<Lease>, BackendError> {
     let mut text = || fields.next().map_or(Ok(None), Answer::text_or_none);
     let (worker, started_at, token, sequence) = (text()?, text()?, text()?, text()?);
     Ok(worker.map(|worker| Lease {

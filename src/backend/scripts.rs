@@ -116,6 +116,10 @@ scripts! {
     QUARANTINE = "quarantine", keys "task running quarantine", args "id token";
     /// Takes the TTL off listed records.
     PERSIST = "persist", keys "segment", args "cursor limit task_prefix";
+    /// Reads a slice of a segment behind an entry.
+    BROWSE = "browse", keys "segment", args "kind reverse score id limit head tail byte_budget prefix";
+    /// Tells since when the oldest READY task waits.
+    OLDEST = "oldest", keys "ready", args "step limit";
     /// Reads a page of a segment.
     PEEK = "peek", keys "segment", args "kind first last reverse head tail prefix";
 }

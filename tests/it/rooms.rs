@@ -29,7 +29,7 @@ const ROOMS: [Room; 6] = [
     Room {
         name: "task",
         may_use: &[],
-        only: Some(&["serde", "chrono"]),
+        only: Some(&["serde", "chrono", "jiff"]),
         never: &["tokio", "redis", "ratatui", "crossterm", "clap"],
     },
     Room {
@@ -44,7 +44,18 @@ const ROOMS: [Room; 6] = [
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
-    Room { name: "inspector", may_use: &["task", "backend"], only: None, never: &["redis", "clap", "comfy_table"] },
+    Room {
+        name: "filter",
+        may_use: &["task", "backend"],
+        only: Some(&["chrono", "strsim"]),
+        never: &["tokio", "redis", "ratatui", "crossterm", "tui_input", "clap"],
+    },
+    Room {
+        name: "inspector",
+        may_use: &["task", "backend", "filter"],
+        only: None,
+        never: &["redis", "clap", "comfy_table"],
+    },
     Room {
         name: "cli",
         may_use: &["task", "backend", "worker", "inspector"],

@@ -1,0 +1,158 @@
+//! Reading a whole segment, slice by slice, while tasks come and go in it.
+
+use crate::backend::answer::Answer;
+use crate::backend::codec::{decode, excerpt, summary_of};
+use crate::backend::read::lease_of;
+use crate::backend::scripts::{BROWSE, OLDEST};
+use crate::backend::{Backend, BackendError, Summary, TaskRow};
+use crate::task::{PRIORITY_STEP, Segment, TaskId, TaskRecord};
+
+/// Entries of one slice at most.
+const SLICE: u64 = 500;
+/// Bytes that one slice sends.
+const BYTE_BUDGET: usize = 2 << 20;
+/// Bytes of a long record's beginning and end that an excerpt is made of, and those of one that is to be read whole.
+const EXCERPT: (usize, usize) = (2_048, 4_096);
+const WHOLE: (usize, usize) = (1 << 20, 4_096);
+/// Priorities of one queue that are looked at for its oldest task.
+const PRIORITIES: u32 = 64;
+
+/// The entry behind which a reader goes on. A rank would shift under it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    score: String,
+    id: String,
+}
+
+/// A task that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Browsed {
+    /// As a list shows it.
+    pub row: TaskRow,
+    /// Its record, where whole records were asked for and it can be read. One of more than a megabyte is not read whole.
+    pub record: Option<Box<TaskRecord>>,
+}
+
+/// A slice of a segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// How many the segment lists in all.
+    pub total: u64,
+    /// In the order of the list: pending soonest first, finished newest first.
+    pub tasks: Vec<Browsed>,
+    /// Where to go on; none at the end.
+    pub next: Option<Place>,
+    /// Bytes of records that were sent.
+    pub bytes: u64,
+}
+
+impl Backend {
+    /// A slice of at most `limit` tasks of a segment from its beginning, or behind `after`. Repeated until there is no
+    /// next place, it shows each task that was there throughout; one whose score changes meanwhile may be shown twice.
+    ///
+    /// # Errors
+    /// `WRONGTYPE` where the segment's key holds another type.
+    pub async fn browse(
+        &self,
+        queue: &str,
+        segment: Segment,
+        after: Option<&Place>,
+        limit: u64,
+        whole: bool,
+    ) -> Result<Slice, BackendError> {
+        let keys = self.keys();
+        let (kind, prefix) = match segment.is_finished() {
+            true => ("finished", keys.result_prefix()),
+            false => ("pending", keys.task_prefix()),
+        };
+        let (score, id) = after.map_or(("", ""), |place| (place.score.as_str(), place.id.as_str()));
+        let (head, tail) = if whole { WHOLE } else { EXCERPT };
+        let mut cmd = BROWSE.call(&[keys.segment(queue, segment)]);
+        cmd.arg(kind).arg(if segment.is_finished() { "1" } else { "" }).arg(score).arg(id);
+        cmd.arg(limit.clamp(1, SLICE)).arg(head).arg(tail).arg(BYTE_BUDGET).arg(prefix);
+        let [total, entries, score, id] = self.call("browse", cmd).await?.array()?;
+        let mut slice = Slice { total: total.count()?, tasks: Vec::new(), next: None, bytes: 0 };
+        for entry in entries.list()? {
+            let (task, bytes) = browsed(entry, queue, segment, whole)?;
+            slice.tasks.push(task);
+            slice.bytes += bytes;
+        }
+        let place = Place { score: score.text()?, id: id.text()? };
+        slice.next = Some(place).filter(|place| !place.score.is_empty());
+        Ok(slice)
+    }
+
+    /// Since when the oldest READY task of each queue waits, in milliseconds since 1970: none where nothing does, or where
+    /// its key holds another type.
+    ///
+    /// # Errors
+    /// Why the server could not be asked.
+    pub async fn oldest_ready(&self, queues: &[String]) -> Result<Vec<Option<f64>>, BackendError> {
+        let call = |queue: &String| {
+            let mut cmd = OLDEST.call(&[self.keys().segment(queue, Segment::Ready)]);
+            cmd.arg(format!("{PRIORITY_STEP:.0}")).arg(PRIORITIES);
+            cmd
+        };
+        let mut oldest = Vec::with_capacity(queues.len());
+        for answer in self.call_all("oldest", queues.iter().map(call).collect()).await? {
+            oldest.push(match answer {
+                Ok(answer) => {
+                    let [at, _whole] = answer.array()?;
+                    at.text_or_none()?.and_then(|text| text.parse().ok())
+                }
+                Err(BackendError::Refused { code, .. }) if code == "WRONGTYPE" => None,
+                Err(error) => return Err(error),
+            });
+        }
+        Ok(oldest)
+    }
+
+    /// How many tasks of each queue failed since this moment, in milliseconds since 1970 by the server's clock.
+    ///
+    /// # Errors
+    /// Why the server could not be asked.
+    pub async fn failed_since(&self, queues: &[String], since_ms: f64) -> Result<Vec<u64>, BackendError> {
+        let call = |queue: &String| {
+            let mut cmd = redis::cmd("ZCOUNT");
+            cmd.arg(self.keys().segment(queue, Segment::Failed)).arg(format!("{since_ms:.0}")).arg("+inf");
+            cmd
+        };
+        let answers = self.call_all("failed since", queues.iter().map(call).collect()).await?;
+        answers
+            .into_iter()
+            .map(|answer| match answer {
+                Ok(answer) => answer.count(),
+                Err(BackendError::Refused { code, .. }) if code == "WRONGTYPE" => Ok(0),
+                Err(error) => Err(error),
+            })
+            .collect()
+    }
+}
+
+fn browsed(entry: Answer, queue: &str, segment: Segment, whole: bool) -> Result<(Browsed, u64), BackendError> {
+    let [id, score, length, head, tail, worker, started_at, token, sequence] = entry.array()?;
+    let lease = lease_of([worker, started_at, token, sequence].into_iter())?;
+    let length = length.integer()?;
+    let (head, tail) = (head.bytes()?, tail.bytes()?);
+    let bytes = (head.len() + tail.len()) as u64;
+    let record = (whole && length >= 0 && tail.is_empty()).then(|| decode(&head).ok()).flatten();
+    let summary = match (&record, length) {
+        (Some(record), _) => summary_of(record, lease.is_some()),
+        (None, -1) => Summary::Missing,
+        (None, -2) => Summary::Unreadable {
+            reason: "its key holds another type than the layout says".into(),
+            head: String::new(),
+        },
+        (None, _) => excerpt(&head, &tail, lease.is_some()),
+    };
+    let row = TaskRow {
+        id: TaskId::new(id.text()?),
+        queue: queue.to_owned(),
+        segment,
+        score: score.number()?,
+        length: u64::try_from(length).ok(),
+        summary,
+        lease,
+    };
+    Ok((Browsed { row, record: record.map(Box::new) }, bytes))
+}
