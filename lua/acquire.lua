@@ -56,8 +56,8 @@ local function refill(q)
   if scanned >= SCAN_LIMIT then
     return false
   end
-  local ids = redis.pcall('ZRANGE', KEYS[q * 3 - 1], head.from, head.from + size - 1)
-  local running = not ids.err and #ids > 0 and redis.pcall('ZMSCORE', KEYS[q * 3], unpack(ids)) or ids
+  local ids = only_wrong_type(redis.pcall('ZRANGE', KEYS[q * 3 - 1], head.from, head.from + size - 1))
+  local running = not ids.err and #ids > 0 and only_wrong_type(redis.pcall('ZMSCORE', KEYS[q * 3], unpack(ids))) or ids
   if ids.err or running.err then
     notes[#notes + 1] = { q, 'wrong_type', '' }
     return false
@@ -88,7 +88,7 @@ while leased < count and #open > 0 and (bytes < byte_budget or leased == 0) do
       head.taken = head.taken + 1
       notes[#notes + 1] = { q, 'duplicate', id }
     else
-      local task = redis.pcall('HMGET', task_prefix .. id, 'data', 'rs_trace')
+      local task = only_wrong_type(redis.pcall('HMGET', task_prefix .. id, 'data', 'rs_trace'))
       if task.err or not task[1] then
         head.taken = head.taken + 1
         head.ghosts[#head.ghosts + 1] = id

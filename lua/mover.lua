@@ -10,6 +10,8 @@
 --@include fields
 local queue, limit, task_prefix = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local due = redis.call('ZRANGE', KEYS[1], '-inf', score_text(now), 'BYSCORE', 'LIMIT', 0, limit)
+-- Read before anything is written, as all else: what is left afterwards begins here.
+local first = redis.call('ZRANGE', KEYS[1], #due, #due, 'WITHSCORES')
 local ready, ghosts, alive = {}, {}, {}
 if #due > 0 then
   local running = redis.call('ZMSCORE', KEYS[3], unpack(due))
@@ -43,6 +45,5 @@ if #due > 0 then
     redis.call('PUBLISH', KEYS[5], queue)
   end
 end
-local first = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local more = first[2] and tonumber(first[2]) <= now and 1 or 0
 return { #alive, ghosts, more, first[2] and score_text(tonumber(first[2])) or '' }

@@ -10,6 +10,7 @@
 -- Answer: {total, entries}; an entry is {id, score, length, head, tail, lease_worker, lease_started_at, lease_token,
 --   sequence}. length is that of the whole record in bytes, -1 where there is none, -2 where the key has another type.
 -- Safe: only reads.
+--@include fields
 local kind, first, last, reverse = ARGV[1], ARGV[2], ARGV[3], ARGV[4] == '1'
 local head, tail, prefix = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
 local ids
@@ -23,9 +24,10 @@ for i = 1, #ids, 2 do
   local key = prefix .. ids[i]
   local text, lease = false, {}
   if kind == 'finished' then
-    text = redis.pcall('GET', key)
+    text = only_wrong_type(redis.pcall('GET', key))
   else
-    lease = redis.pcall('HMGET', key, 'data', 'lease_worker', 'lease_started_at', 'lease_token', 'rs_sequence')
+    lease = only_wrong_type(redis.pcall('HMGET', key, 'data', 'lease_worker', 'lease_started_at', 'lease_token',
+      'rs_sequence'))
     if lease.err then
       text, lease = lease, {}
     else

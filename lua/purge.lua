@@ -24,8 +24,13 @@ for i, id in ipairs(ids) do
     keys[#keys + 1] = ARGV[4] .. id
   end
 end
+-- Read before anything is removed: a record that is on its way to another node of a cluster stops the script here.
+local left = redis.call('ZCOUNT', KEYS[1], '-inf', max_score) - #ids
+if #keys > 0 then
+  redis.call('EXISTS', unpack(keys))
+end
 redis.call('ZREM', KEYS[1], unpack(ids))
 if #keys > 0 then
   redis.call('UNLINK', unpack(keys))
 end
-return { #ids, redis.call('ZCOUNT', KEYS[1], '-inf', max_score) }
+return { #ids, left }

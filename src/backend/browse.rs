@@ -4,7 +4,7 @@ use crate::backend::answer::Answer;
 use crate::backend::codec::{decode, excerpt, summary_of};
 use crate::backend::read::lease_of;
 use crate::backend::scripts::{BROWSE, OLDEST};
-use crate::backend::{Backend, BackendError, Summary, TaskRow};
+use crate::backend::{Backend, BackendError, Cursor, Summary, TaskRow};
 use crate::task::{PRIORITY_STEP, Segment, TaskId, TaskRecord};
 
 /// Entries of one slice at most.
@@ -16,13 +16,6 @@ const EXCERPT: (usize, usize) = (2_048, 4_096);
 const WHOLE: (usize, usize) = (1 << 20, 4_096);
 /// Priorities of one queue that are looked at for its oldest task.
 const PRIORITIES: u32 = 64;
-
-/// The entry behind which a reader goes on. A rank would shift under it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    score: String,
-    id: String,
-}
 
 /// A task that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +34,7 @@ pub struct Slice {
     /// In the order of the list: pending soonest first, finished newest first.
     pub tasks: Vec<Browsed>,
     /// Where to go on; none at the end.
-    pub next: Option<Place>,
+    pub next: Option<Cursor>,
     /// Bytes of records that were sent.
     pub bytes: u64,
 }
@@ -56,7 +49,7 @@ impl Backend {
         &self,
         queue: &str,
         segment: Segment,
-        after: Option<&Place>,
+        after: Option<&Cursor>,
         limit: u64,
         whole: bool,
     ) -> Result<Slice, BackendError> {
@@ -65,7 +58,7 @@ impl Backend {
             true => ("finished", keys.result_prefix()),
             false => ("pending", keys.task_prefix()),
         };
-        let (score, id) = after.map_or(("", ""), |place| (place.score.as_str(), place.id.as_str()));
+        let (score, id) = after.map_or(("", ""), |cursor| (cursor.score.as_str(), cursor.id.as_str()));
         let (head, tail) = if whole { WHOLE } else { EXCERPT };
         let mut cmd = BROWSE.call(&[keys.segment(queue, segment)]);
         cmd.arg(kind).arg(if segment.is_finished() { "1" } else { "" }).arg(score).arg(id);
@@ -77,8 +70,7 @@ impl Backend {
             slice.tasks.push(task);
             slice.bytes += bytes;
         }
-        let place = Place { score: score.text()?, id: id.text()? };
-        slice.next = Some(place).filter(|place| !place.score.is_empty());
+        slice.next = Cursor::read(score, id)?;
         Ok(slice)
     }
 

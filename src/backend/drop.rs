@@ -1,5 +1,6 @@
-//! One task, removed.
+//! Tasks, removed.
 
+use crate::backend::bulk::{SLICE, Seen};
 use crate::backend::scripts::DROP;
 use crate::backend::{Backend, BackendError};
 use crate::task::{Score, Segment, TaskId};
@@ -29,21 +30,59 @@ impl Backend {
         queue: &str,
         expected: Option<(Segment, Option<f64>)>,
     ) -> Result<DropOutcome, BackendError> {
+        let seen = expected.and_then(|(_, seen)| seen).map_or_else(String::new, |seen| Score(seen).to_string());
+        let outcomes = self.drop_slice(queue, expected.map(|(segment, _)| segment), &[(id, seen)]).await?;
+        outcomes.first().copied().ok_or(BackendError::Unexpected { what: "drop" })
+    }
+
+    /// Removes tasks that were seen in one segment, each only where it is still there with that score. The outcomes are in
+    /// the order of `seen`.
+    ///
+    /// # Errors
+    /// The slices before the failed one are gone. The same call can be sent again: it answers [`DropOutcome::Gone`] for
+    /// those.
+    pub async fn drop_many(
+        &self,
+        queue: &str,
+        segment: Segment,
+        seen: &[Seen],
+    ) -> Result<Vec<DropOutcome>, BackendError> {
+        let mut outcomes = Vec::with_capacity(seen.len());
+        for slice in seen.chunks(SLICE) {
+            let slice: Vec<_> = slice.iter().map(|next| (&next.id, next.text())).collect();
+            outcomes.extend(self.drop_slice(queue, Some(segment), &slice).await?);
+        }
+        Ok(outcomes)
+    }
+
+    async fn drop_slice(
+        &self,
+        queue: &str,
+        expected: Option<Segment>,
+        seen: &[(&TaskId, String)],
+    ) -> Result<Vec<DropOutcome>, BackendError> {
         let keys = self.keys();
-        let mut names = vec![keys.task(id.as_str()), keys.result(id.as_str())];
-        names.extend(Segment::ALL.map(|segment| keys.segment(queue, segment)));
+        let mut names = Segment::ALL.map(|segment| keys.segment(queue, segment)).to_vec();
         names.push(keys.quarantine(queue));
         let mut cmd = DROP.call(&names);
-        cmd.arg(id.as_str()).arg(expected.map_or("", |(segment, _)| segment.word()));
-        cmd.arg(expected.and_then(|(_, seen)| seen).map_or_else(String::new, |seen| Score(seen).to_string()));
-        let [code, segment] = self.call("drop", cmd).await?.array()?;
-        let segment = segment.text()?.parse().ok();
-        match code.text()?.as_str() {
-            "dropped" => Ok(DropOutcome::Dropped(segment)),
-            "running" => Ok(DropOutcome::Running),
-            "moved" => Ok(DropOutcome::Moved(segment)),
-            "gone" => Ok(DropOutcome::Gone),
-            _ => Err(BackendError::Unexpected { what: "drop" }),
+        cmd.arg(expected.map_or("", Segment::word)).arg(keys.task_prefix()).arg(keys.result_prefix());
+        for (id, score) in seen {
+            cmd.arg(id.as_str()).arg(score);
         }
+        let answers = self.call("drop", cmd).await?.list()?;
+        answers
+            .into_iter()
+            .map(|answer| {
+                let [code, segment] = answer.array()?;
+                let segment = segment.text()?.parse().ok();
+                match code.text()?.as_str() {
+                    "dropped" => Ok(DropOutcome::Dropped(segment)),
+                    "running" => Ok(DropOutcome::Running),
+                    "moved" => Ok(DropOutcome::Moved(segment)),
+                    "gone" => Ok(DropOutcome::Gone),
+                    _ => Err(BackendError::Unexpected { what: "drop" }),
+                }
+            })
+            .collect()
     }
 }

@@ -50,8 +50,9 @@ impl Backend {
     /// Stores tasks, in as few round trips as their queues and sizes allow. The answers are in the order of `tasks`.
     ///
     /// # Errors
-    /// [`BackendError::Invalid`] before anything is sent, where one of them cannot be stored. Later errors leave the
-    /// tasks before the failed call stored; the same tasks can be sent again, since an id is stored once.
+    /// [`BackendError::Invalid`] before anything is sent, where one of them cannot be stored. [`BackendError::Partly`]
+    /// where earlier ones are stored when a later call fails. Of the tasks of a failed call nothing is stored, unless the
+    /// error [is uncertain](BackendError::is_uncertain). The same tasks can always be sent again: an id is stored once.
     pub async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, BackendError> {
         let now = Utc::now();
         let mut prepared = Vec::with_capacity(tasks.len());
@@ -84,7 +85,14 @@ impl Backend {
                 })
                 .count();
             let (batch, others) = rest.split_at(size);
-            answers.extend(self.enqueue_batch(&first.task.queue, batch).await?);
+            match self.enqueue_batch(&first.task.queue, batch).await {
+                Ok(stored) => answers.extend(stored),
+                Err(error) if answers.is_empty() => return Err(error),
+                Err(error) => {
+                    let (stored, of) = (answers.len(), tasks.len());
+                    return Err(BackendError::Partly { stored, of, source: Box::new(error) });
+                }
+            }
             rest = others;
         }
         Ok(answers)

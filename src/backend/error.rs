@@ -1,6 +1,6 @@
 //! What can go wrong between this program and Redis.
 
-use redis::{ErrorKind, RedisError, ServerErrorKind};
+use redis::{ErrorKind, RedisError};
 
 /// Why a request to the backend failed.
 ///
@@ -45,12 +45,43 @@ pub enum BackendError {
     /// The task cannot be stored: it would break a reader, or is too large.
     #[error("{0}")]
     Invalid(String),
+    /// Some of the tasks of an enqueue are stored: the first ones, in their order. Those of the call that failed are not,
+    /// or it is not known; those after it are not.
+    #[error("{stored} of {of} tasks are stored; then: {source}")]
+    Partly {
+        /// How many of the first tasks are stored.
+        stored: usize,
+        /// How many there were.
+        of: usize,
+        /// What happened to the next ones.
+        #[source]
+        source: Box<BackendError>,
+    },
+    /// The tasks are stored, and were not confirmed in time to be as safe as was asked for: a failover or a crash may
+    /// take them.
+    #[error(
+        "the tasks are stored, but only {disks} of {want_disks} disks and {replicas} of {want_replicas} replicas confirmed them in time"
+    )]
+    NotDurable {
+        /// Whether the server's own disk has them: 0 or 1.
+        disks: u64,
+        /// How many disks were asked for.
+        want_disks: u64,
+        /// How many replicas have them.
+        replicas: u64,
+        /// How many were asked for.
+        want_replicas: u64,
+    },
 }
 
 impl BackendError {
     /// Whether the request may have been carried out although no answer came.
     pub fn is_uncertain(&self) -> bool {
-        matches!(self, BackendError::Lost { .. })
+        match self {
+            BackendError::Lost { .. } | BackendError::NotDurable { .. } => true,
+            BackendError::Partly { source, .. } => source.is_uncertain(),
+            _ => false,
+        }
     }
 
     /// Whether the same request may well succeed later, without anybody changing anything.
@@ -58,22 +89,9 @@ impl BackendError {
         match self {
             BackendError::Connect { source, .. } => source.kind() != ErrorKind::AuthenticationFailed,
             BackendError::Lost { .. } => true,
-            BackendError::Refused { code, .. } => matches!(
-                code.as_str(),
-                "LOADING"
-                    | "READONLY"
-                    | "BUSY"
-                    | "OOM"
-                    | "MISCONF"
-                    | "TRYAGAIN"
-                    | "CLUSTERDOWN"
-                    | "MASTERDOWN"
-                    | "NOREPLICAS"
-                    | "NOSCRIPT"
-                    | "UNBLOCKED"
-                    | "MOVED"
-                    | "ASK"
-            ),
+            BackendError::Refused { code, .. } => is_passing_code(code),
+            BackendError::NotDurable { .. } => true,
+            BackendError::Partly { source, .. } => source.is_passing(),
             _ => false,
         }
     }
@@ -82,6 +100,10 @@ impl BackendError {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             BackendError::Settings(_) | BackendError::Invalid(_) | BackendError::Unexpected { .. } => None,
+            BackendError::Partly { source, .. } => source.hint(),
+            BackendError::NotDurable { .. } => {
+                Some("send the same tasks again: what is stored stays stored once, and is waited for again")
+            }
             BackendError::Connect { source, .. } if source.kind() == ErrorKind::AuthenticationFailed => {
                 Some("check the user name and the password of the URL")
             }
@@ -97,6 +119,11 @@ impl BackendError {
                 "LOADING" => Some("the server is still reading its data: wait for it"),
                 "BUSY" => Some("a script is blocking the server: wait, or end it with SCRIPT KILL"),
                 "MISCONF" => Some("the server cannot write to its disk: look at its log"),
+                "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" => Some(
+                    "the server is a node of a Redis Cluster: begin the URL with redis+cluster://; where it does, the cluster \
+                     is being changed or lacks a node: wait for it",
+                ),
+                "NOREPLICAS" => Some("the server wants more replicas before it writes (min-replicas-to-write)"),
                 "NOAUTH" => Some("the server wants a password: put it into the URL, redis://:password@host"),
                 _ => None,
             },
@@ -119,15 +146,39 @@ impl BackendError {
     }
 }
 
-/// The code of an error that the server itself answered.
-pub(crate) fn server_code(error: &RedisError) -> Option<String> {
-    match error.kind() {
-        ErrorKind::Server(_) | ErrorKind::Extension => error.code().map(str::to_owned),
-        _ => None,
-    }
+/// Whether a refusal of this code passes without anybody changing anything, or when somebody has freed memory or disk.
+pub(crate) fn is_passing_code(code: &str) -> bool {
+    matches!(
+        code,
+        "LOADING"
+            | "READONLY"
+            | "BUSY"
+            | "OOM"
+            | "MISCONF"
+            | "TRYAGAIN"
+            | "CLUSTERDOWN"
+            | "MASTERDOWN"
+            | "NOREPLICAS"
+            | "NOSCRIPT"
+            | "UNBLOCKED"
+            | "MOVED"
+            | "ASK"
+    )
 }
 
-/// Whether the server does not know the script that was asked for; nothing has run then.
-pub(crate) fn is_noscript(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+/// The code of an error that the server itself answered.
+pub(crate) fn server_code(error: &RedisError) -> Option<String> {
+    let code = match error.kind() {
+        ErrorKind::Server(_) | ErrorKind::Extension => error.code()?,
+        _ => return None,
+    };
+    let says = |text: &str| error.detail().is_some_and(|detail| detail.contains(text));
+    Some(match code {
+        // A script met a key that is on its way to another node; it says so without a code.
+        "ERR" if says("attempted to access a non local key") => "TRYAGAIN".to_owned(),
+        "ERR" if says("while the cluster is down") => "CLUSTERDOWN".to_owned(),
+        // So does one that may not do what it does.
+        "ERR" if says("ACL failure in script") => "NOPERM".to_owned(),
+        code => code.to_owned(),
+    })
 }

@@ -83,21 +83,34 @@ impl Keys {
         format!("{}:scan", self.own)
     }
 
+    /// How far the slow sweep has come.
+    pub fn sweep(&self) -> String {
+        format!("{}:sweep", self.own)
+    }
+
     /// What an idempotency key names.
     pub fn idempotency(&self, key: &str) -> String {
         format!("{}:idempotency:{key}", self.own)
     }
 
+    /// What is written so that the server can be asked when it is safe.
+    pub fn durable(&self) -> String {
+        format!("{}:durable", self.own)
+    }
+
     /// A pattern for SCAN that matches the sorted sets of every queue, among others.
     pub fn scan_pattern(&self) -> String {
-        let mut pattern = String::with_capacity(self.shared.len() + 2);
-        for c in self.shared.chars() {
-            if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^') {
-                pattern.push('\\');
-            }
-            pattern.push(c);
-        }
-        pattern + ":*"
+        literal(&self.shared) + ":*"
+    }
+
+    /// A pattern for SCAN that matches the hashes of all pending tasks. A queue named `task` has keys that match, too.
+    pub fn task_pattern(&self) -> String {
+        literal(&self.task_prefix()) + "*"
+    }
+
+    /// A pattern for SCAN that matches all results. A queue named `result` has keys that match, too.
+    pub fn result_pattern(&self) -> String {
+        literal(&self.result_prefix()) + "*"
     }
 
     /// The queue and segment that a key belongs to, where it is the sorted set of one.
@@ -107,6 +120,18 @@ impl Keys {
         let segment = Segment::ALL.into_iter().find(|segment| suffix(*segment) == last)?;
         Some((queue.to_owned(), segment))
     }
+}
+
+/// A text as a pattern that matches itself only.
+fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
 }
 
 /// How the layout names a segment.

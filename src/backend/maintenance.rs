@@ -2,7 +2,7 @@
 
 use crate::backend::answer::Answer;
 use crate::backend::scripts::{MOVER, PERSIST, REAP, TAKE_OVER, WATCH};
-use crate::backend::{Backend, BackendError, Token};
+use crate::backend::{Backend, BackendError, Cursor, Token};
 use crate::task::{Segment, Stamp, TaskId};
 use std::time::Duration;
 
@@ -79,6 +79,19 @@ pub struct Watch {
     pub since: f64,
     /// Workers that were silent all that time.
     pub silent: Vec<String>,
+}
+
+/// What became of a slice of a segment whose records are to have no end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Persisted {
+    /// How many had a TTL, and have none now.
+    pub persisted: u64,
+    /// The shortest that one of them had left.
+    pub soonest: Option<Duration>,
+    /// How many were looked at.
+    pub seen: u64,
+    /// Where to go on; none at the end.
+    pub next: Option<Cursor>,
 }
 
 impl Backend {
@@ -172,7 +185,7 @@ impl Backend {
         }
     }
 
-    /// Takes the TTL off the records of a slice of a pending segment: how many had one, and where to go on.
+    /// Takes the TTL off the records of up to `limit` tasks of a pending segment, from `from` on.
     ///
     /// # Errors
     /// The same call can be sent again.
@@ -180,12 +193,14 @@ impl Backend {
         &self,
         queue: &str,
         segment: Segment,
-        cursor: u64,
-    ) -> Result<(u64, Option<u64>), BackendError> {
+        from: &Cursor,
+        limit: u64,
+    ) -> Result<Persisted, BackendError> {
         let mut cmd = PERSIST.call(&[self.keys().segment(queue, segment)]);
-        cmd.arg(cursor).arg(SLICE).arg(self.keys().task_prefix());
-        let [persisted, cursor] = self.call("persist", cmd).await?.array()?;
-        Ok((persisted.count()?, u64::try_from(cursor.integer()?).ok()))
+        cmd.arg(&from.score).arg(&from.id).arg(limit).arg(self.keys().task_prefix());
+        let [persisted, soonest, score, id, seen] = self.call("persist", cmd).await?.array()?;
+        let soonest = soonest.text_or_none()?.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        Ok(Persisted { persisted: persisted.count()?, soonest, seen: seen.count()?, next: Cursor::read(score, id)? })
     }
 }
 

@@ -20,10 +20,11 @@ struct Ready {
     sha: String,
 }
 
-const INCLUDES: [(&str, &str); 3] = [
+const INCLUDES: [(&str, &str); 4] = [
     ("clock", include_str!("../../lua/include/clock.lua")),
     ("fields", include_str!("../../lua/include/fields.lua")),
     ("iso", include_str!("../../lua/include/iso.lua")),
+    ("walk", include_str!("../../lua/include/walk.lua")),
 ];
 
 impl Script {
@@ -95,10 +96,18 @@ scripts! {
     RETRY = "retry", keys "channel task running scheduled ready", args "queue id token data score delay";
     /// Returns leases that have not started.
     GIVE_BACK = "give_back", keys "wake running ready (task)*", args "queue (id token score)*";
-    /// Runs a finished task again.
-    REQUEUE = "requeue", keys "channel task result history ready scheduled running", args "queue id seen data score due";
-    /// Removes one task.
-    DROP = "drop", keys "task result ready scheduled running successful failed quarantine", args "id expected seen";
+    /// Runs finished tasks again.
+    REQUEUE = "requeue", keys "channel history ready scheduled running",
+        args "queue due task_prefix result_prefix (id seen data score)*";
+    /// Removes tasks.
+    DROP = "drop", keys "ready scheduled running successful failed quarantine",
+        args "expected task_prefix result_prefix (id seen)*";
+    /// Puts waiting tasks into another queue.
+    MOVE = "move", keys "wake source target running target_running", args "queue wakes task_prefix (id seen old new)*";
+    /// Changes when SCHEDULED tasks run.
+    RESCHEDULE = "reschedule", keys "wake scheduled ready running", args "queue due task_prefix (id seen)*";
+    /// Reads records of known ids.
+    FETCH = "fetch", keys "segment", args "kind prefix byte_budget (id)*";
     /// Removes a slice of a segment.
     PURGE = "purge", keys "segment running", args "kind limit max_score task_prefix result_prefix";
     /// Moves what is due.
@@ -115,7 +124,19 @@ scripts! {
     /// Sets a leased task aside that cannot be read.
     QUARANTINE = "quarantine", keys "task running quarantine", args "id token";
     /// Takes the TTL off listed records.
-    PERSIST = "persist", keys "segment", args "cursor limit task_prefix";
+    PERSIST = "persist", keys "segment", args "score id limit task_prefix";
+    /// Looks for ids that break the rules.
+    INSPECT = "inspect", keys "ready scheduled running successful failed quarantine",
+        args "segment score id limit task_prefix result_prefix";
+    /// Brings one id back into one place.
+    SETTLE = "settle", keys "task result ready scheduled running successful failed quarantine",
+        args "id history finished";
+    /// Reads the beginnings of records that nothing lists.
+    RECORDS = "records", keys "(segment)*", args "prefix kind head (id)*";
+    /// Gives records that nothing lists an end.
+    EXPIRE = "expire", keys "(segment)*", args "task_prefix ttl (id)*";
+    /// Lets one maintenance go on with the sweep.
+    TURN = "turn", keys "sweep", args "interval";
     /// Reads a slice of a segment behind an entry.
     BROWSE = "browse", keys "segment", args "kind reverse score id limit head tail byte_budget prefix";
     /// Tells since when the oldest READY task waits.

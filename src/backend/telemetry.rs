@@ -1,12 +1,12 @@
 //! What happens, as it happens: the messages of both channels.
 
+use crate::backend::connection::Subscription;
 use crate::backend::{Backend, BackendError, TelemetryEvent};
 use futures_util::StreamExt;
-use redis::aio::PubSub;
 
-/// A subscription. It ends when the connection does; then another is needed.
+/// A subscription. It ends when the connection does, or when another server has become the one; then another is needed.
 pub struct TelemetryStream {
-    pubsub: PubSub,
+    subscription: Subscription,
     wake: String,
 }
 
@@ -16,21 +16,26 @@ impl Backend {
     /// # Errors
     /// Why it could not.
     pub async fn telemetry(&self) -> Result<TelemetryStream, BackendError> {
-        let mut pubsub = self.link().pubsub().await?;
+        let mut subscription = self.link().pubsub().await?;
         let wake = self.keys().wake();
         for channel in [self.keys().telemetry(), wake.clone()] {
-            pubsub.subscribe(&channel).await.map_err(|e| BackendError::sort(e, self.endpoint()))?;
+            subscription.pubsub.subscribe(&channel).await.map_err(|e| BackendError::sort(e, self.endpoint()))?;
         }
-        Ok(TelemetryStream { pubsub, wake })
+        Ok(TelemetryStream { subscription, wake })
     }
 }
 
 impl TelemetryStream {
     /// The next event; `None` where the connection has ended. Messages that mean nothing to us are passed over.
     pub async fn next(&mut self) -> Option<TelemetryEvent> {
-        let mut messages = self.pubsub.on_message();
+        let Subscription { pubsub, moves } = &mut self.subscription;
+        let mut messages = pubsub.on_message();
         loop {
-            let message = messages.next().await?;
+            let message = tokio::select! {
+                message = messages.next() => message?,
+                // Nobody publishes there any more. An error means that the backend is gone; the messages go on.
+                Ok(()) = moves.changed() => return None,
+            };
             let text = String::from_utf8_lossy(message.get_payload_bytes());
             if message.get_channel_name() == self.wake {
                 return Some(TelemetryEvent::Wake(text.into_owned()));

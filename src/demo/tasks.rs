@@ -165,7 +165,7 @@ async fn send((to, template): (String, String), State(pace): State<Pace>) -> Res
 }
 
 fn thumbnail(image: Image, State(pace): State<Pace>, context: TaskContext) -> Result<Thumbnail, TaskError> {
-    std::thread::sleep(pace.of(200, 1500));
+    std::thread::sleep(pace.of(100, 700));
     if context.is_cancelled() {
         return Err(TaskError::new("the time is over").class("builtins.TimeoutError"));
     }

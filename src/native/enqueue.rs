@@ -1,6 +1,6 @@
 //! Calls on their way in, and the wait for what becomes of them.
 
-use crate::backend::{Backend, BackendError, EnqueueOutcome, TelemetryEvent};
+use crate::backend::{Backend, BackendError, EnqueueOutcome, TaskDetail, TelemetryEvent};
 use crate::native::task::Call;
 use crate::task::{ErrorRecord, NewTask, RawJson, Segment, TaskId};
 use serde::de::DeserializeOwned;
@@ -103,8 +103,12 @@ impl<O: DeserializeOwned> Handle<O> {
     /// # Errors
     /// [`WaitError`] where it failed, is gone, or cannot be read.
     pub async fn result(&self) -> Result<Option<O>, WaitError> {
-        let detail = self.backend.find(&self.id, Some(&self.queue)).await.map_err(WaitError::Backend)?;
-        let Some(detail) = detail else { return Err(WaitError::Gone) };
+        let mut detail = self.find().await?;
+        let is_finished = |detail: &TaskDetail| detail.segment().is_some_and(Segment::is_finished);
+        if is_finished(&detail) && detail.record().is_some_and(|record| record.finished_at.is_none()) {
+            // It finished between the look at its record and that at its place: the record of now tells.
+            detail = self.find().await?;
+        }
         match detail.segment() {
             Some(Segment::Successful) => {}
             Some(Segment::Failed) => {
@@ -118,6 +122,11 @@ impl<O: DeserializeOwned> Handle<O> {
             None => RawJson::null(),
         };
         serde_json::from_str(value.as_str()).map(Some).map_err(|e| WaitError::Unreadable(e.to_string()))
+    }
+
+    async fn find(&self) -> Result<TaskDetail, WaitError> {
+        let detail = self.backend.find(&self.id, Some(&self.queue)).await.map_err(WaitError::Backend)?;
+        detail.ok_or(WaitError::Gone)
     }
 
     /// Waits for what it returns, woken by the telemetry of its queue, for at most `limit`.

@@ -1,9 +1,9 @@
 //! Why an attempt failed, and what is to follow.
 
 use crate::backend::codec::encode_error;
+use crate::native::backtrace::captured_backtrace;
 use crate::task::{BUILTIN_PREFIX, ErrorRecord};
 use std::any::type_name;
-use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -126,8 +126,7 @@ impl TaskError {
         source: Option<Box<dyn Error + Send + Sync>>,
         place: Option<Place>,
     ) -> Self {
-        let backtrace = Backtrace::capture();
-        let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+        let backtrace = captured_backtrace();
         let class = DEFAULT_CLASS.into();
         Self { inner: Box::new(Inner { kind, class, message, source, place, backtrace, wish: Wish::Policy }) }
     }

@@ -6,6 +6,7 @@
 //! serde, tokio and tracing.
 
 mod arguments;
+mod backtrace;
 mod context;
 mod enqueue;
 mod error;

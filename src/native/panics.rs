@@ -1,9 +1,9 @@
 //! Panics of tasks: a failure of the task, and nothing more.
 
 use crate::native::TaskError;
+use crate::native::backtrace::captured_backtrace;
 use crate::native::error::Place;
 use std::any::Any;
-use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,8 +33,7 @@ pub(crate) fn install_hook() {
                 return previous(info);
             }
             let place = info.location().map(|at| Place { file: at.file().to_owned().into(), line: at.line() });
-            let backtrace = Backtrace::capture();
-            let backtrace = (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+            let backtrace = captured_backtrace();
             NOTED.set(Some(Noted { place, backtrace }));
         }));
     });

@@ -74,3 +74,47 @@ pub fn decide(entry: Option<&Entry>, failure: &Failure<'_>) -> Decision {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::codec::{encode_backoff, queued};
+    use crate::native::{Backoff, Registry, Task};
+    use crate::task::{NewTask, RawJson, Retry, TaskId};
+    use chrono::DateTime;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn decision(task: Task<(), ()>, stored: Option<Retry>, error: &TaskError) -> Decision {
+        let mut registry = Registry::new();
+        registry.task(task, || async { Ok::<(), TaskError>(()) });
+        let mut new = NewTask::new(TaskId::from("id"), task.name());
+        new.retry = stored;
+        let record = queued(&new, "default", DateTime::UNIX_EPOCH);
+        let (class, message) = (error.class_path(), error.message());
+        let failure = Failure { record: &record, attempt: 1, class, message, error: Some(error) };
+        decide(registry.get(task.name()).map(|entry| &**entry), &failure)
+    }
+
+    #[test]
+    fn wish_then_own_policy_then_stored_then_defined() {
+        const PLAIN: Task<(), ()> = Task::new("f");
+        const DEFINED: Task<(), ()> = PLAIN.retry(Backoff::new().base_delay(Duration::from_secs(5)));
+        const OWN: Task<(), ()> = DEFINED.retry_by(|failure| failure.is::<std::fmt::Error>().then_some(SECOND));
+        let error = || TaskError::from(std::fmt::Error);
+        let stored = || {
+            let backoff = Backoff::new().policy();
+            Some(Retry::Backoff(backoff.clone(), encode_backoff(&backoff)))
+        };
+        let python = || Some(Retry::Callback("shop.retry".into(), RawJson::new("\"shop.retry\"")));
+        assert_eq!(decision(PLAIN, None, &error()), Decision::Fail);
+        assert_eq!(decision(DEFINED, None, &error()), Decision::Retry(10 * SECOND));
+        assert_eq!(decision(DEFINED, stored(), &error()), Decision::Retry(2 * SECOND));
+        assert_eq!(decision(OWN, stored(), &error()), Decision::Retry(SECOND));
+        assert_eq!(decision(OWN, stored(), &TaskError::new("other")), Decision::Fail);
+        assert_eq!(decision(DEFINED, python(), &error()), Decision::Unknown("\"shop.retry\"".into()));
+        assert_eq!(decision(DEFINED, None, &error().never_retry()), Decision::Fail);
+        assert_eq!(decision(PLAIN, python(), &error().retry_in(SECOND)), Decision::Retry(SECOND));
+        assert_eq!(decision(PLAIN, None, &TaskError::snooze(SECOND)), Decision::Snooze(SECOND));
+    }
+}

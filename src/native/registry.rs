@@ -149,3 +149,121 @@ fn value_of<O: Serialize>(value: O) -> Ended {
     }
     Ok(RawJson::new(text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::{Circumstances, State};
+    use crate::task::TaskId;
+    use serde::Deserialize;
+    use std::convert::Infallible;
+    use tokio_util::sync::CancellationToken;
+
+    #[derive(Serialize, Deserialize)]
+    struct Resize {
+        image: String,
+        width: u32,
+    }
+
+    const RESIZE: Task<Resize, String> = Task::new("resize");
+    const ADD: Task<(i64, i64), i64> = Task::new("add");
+    const TICK: Task<(), u32> = Task::new("tick");
+    const SHOUT: Task<String, String> = Task::new("shout");
+    const TRAP: Task<(), serde_json::Value> = Task::new("trap");
+    const BREAK: Task<(bool,), ()> = Task::new("break");
+
+    fn input(args: &str, kwargs: &str, states: States) -> Input {
+        let context = TaskContext::new(Circumstances {
+            id: TaskId::from("id"),
+            func: "f".into(),
+            queue: "default".into(),
+            attempt: 2,
+            errors: Vec::new(),
+            deadline: None,
+            cancellation: CancellationToken::new(),
+            states: Arc::new(states),
+        });
+        Input { args: RawJson::new(args), kwargs: RawJson::new(kwargs), context }
+    }
+
+    fn states() -> States {
+        let mut states = States::default();
+        states.insert(7_u8);
+        states
+    }
+
+    async fn run(registry: &Registry, name: &str, args: &str, kwargs: &str) -> Result<String, TaskError> {
+        let input = input(args, kwargs, states());
+        let ended = match &registry.get(name).unwrap().kind {
+            Kind::Async(handler) => handler(input).await,
+            Kind::Blocking(handler) => handler(input),
+        };
+        ended.map(|value| value.to_string())
+    }
+
+    fn registry() -> Registry {
+        let mut registry = Registry::new();
+        registry.task(RESIZE, |resize: Resize, State(seven): State<u8>| async move {
+            Ok::<_, Infallible>(format!("{} {} ä{seven}", resize.image, resize.width))
+        });
+        registry.blocking_task(ADD, |(a, b): (i64, i64)| a.checked_add(b).ok_or(std::fmt::Error));
+        registry.task(TICK, |context: TaskContext| async move { Ok::<_, TaskError>(context.attempt()) });
+        registry.blocking_task(SHOUT, |text: String, _: TaskContext, State(_): State<u8>| {
+            Ok::<_, TaskError>(text.to_uppercase())
+        });
+        registry.task(TRAP, || async { Ok::<_, TaskError>(serde_json::json!([{"task": {"func": "os.system"}}])) });
+        registry.task(BREAK, |(late,): (bool,)| {
+            assert!(late, "early {late}");
+            async {
+                tokio::task::yield_now().await;
+                if true {
+                    panic!("late");
+                }
+                Ok::<_, TaskError>(())
+            }
+        });
+        registry
+    }
+
+    #[tokio::test]
+    async fn functions_of_all_shapes_take_what_they_ask_for() {
+        let registry = registry();
+        assert_eq!(run(&registry, "resize", "[]", r#"{"image": "a", "width": 3}"#).await.unwrap(), r#""a 3 \u00e47""#);
+        assert_eq!(run(&registry, "add", "[1, 2]", "{}").await.unwrap(), "3");
+        assert_eq!(run(&registry, "tick", "[]", "{}").await.unwrap(), "2");
+        assert_eq!(run(&registry, "shout", r#"["hej"]"#, "{}").await.unwrap(), r#""HEJ""#);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_fails_as_a_type_error_and_names_the_argument() {
+        let error = run(&registry(), "resize", "[]", r#"{"image": 4, "width": 3}"#).await.unwrap_err();
+        assert_eq!(error.class_path(), "builtins.TypeError");
+        assert!(error.message().contains("`image`"), "{error}");
+        assert!(run(&registry(), "tick", "[1]", "{}").await.is_err());
+        let error = run(&registry(), "add", "[9223372036854775807, 1]", "{}").await.unwrap_err();
+        assert!(error.downcast_ref::<std::fmt::Error>().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_failure_with_its_message_and_place() {
+        for (args, message) in [("[false]", "early false"), ("[true]", "late")] {
+            let error = run(&registry(), "break", args, "{}").await.unwrap_err();
+            assert!(error.message().starts_with("panicked at src/native/registry.rs:"), "{error}");
+            assert!(error.message().ends_with(message), "{error}");
+            assert!(error.traceback("break").starts_with("panic\nTraceback"), "{}", error.traceback("break"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_value_that_python_would_act_on_is_refused() {
+        let error = run(&registry(), "trap", "[]", "{}").await.unwrap_err();
+        assert!(error.message().contains("`func`"), "{error}");
+    }
+
+    #[test]
+    fn a_missing_state_is_named_before_anything_runs() {
+        let missing = registry().missing_state(&States::default());
+        assert_eq!(missing, Some(("resize".to_owned(), "u8")));
+        assert_eq!(registry().missing_state(&states()), None);
+    }
+}

@@ -3,6 +3,9 @@
 //! Events go in, commands come out. It knows which leases run, which wait, and up to which sequence number the server
 //! has been told that work has started (the mark). What waits starts in the order of its sequence numbers, and only
 //! after the mark covers it: what is above the mark can be given back uncharged by anybody.
+//!
+//! Async and blocking work have places of their own. What kind a task is shows only when it is leased, so each queue
+//! counts as what it gave last: queues of blocking work are asked for as much as threads are free.
 
 use crate::task::TaskId;
 use crate::worker::lease::Lease;
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// What is taken ahead is to start within this time.
 const PREFETCH_HORIZON: Duration = Duration::from_millis(50);
+/// What has waited this long for a place is given back: the guess that it would start soon was wrong.
+const WAIT_MAX: Duration = Duration::from_millis(250);
 /// How much the last duration counts in the running mean.
 const MEAN_WEIGHT: f64 = 0.1;
 /// While the telemetry wakes the worker, it looks by itself this many times as rarely.
@@ -23,7 +28,9 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// The bounds that a dispatcher keeps.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
+    pub queues: Vec<String>,
     pub concurrency: usize,
+    pub threads: usize,
     pub fetch_max: usize,
     pub prefetch: usize,
     pub byte_budget: usize,
@@ -93,8 +100,10 @@ pub(crate) enum Command {
 }
 
 /// A request for tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
+    /// In the order of this turn.
+    pub queues: Vec<String>,
     pub count: usize,
     pub start_now: usize,
     pub sequence: u64,
@@ -108,12 +117,39 @@ enum Phase {
     Done,
 }
 
+/// The places of one kind of work.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    running: usize,
+    /// The sum of the starts of what runs, in seconds.
+    starts: f64,
+    /// The mean of the last durations, in seconds.
+    mean: Option<f64>,
+}
+
+impl Pool {
+    /// How many of the running will end within the horizon, as far as the last durations and the ages tell.
+    fn ends_soon(&self, now: f64) -> usize {
+        let (Some(mean), true) = (self.mean, self.running > 0) else { return 0 };
+        let age = now - self.starts / self.running as f64;
+        (self.running as f64 * PREFETCH_HORIZON.as_secs_f64() / mean.max(age).max(1e-6)) as usize
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
+    /// What ages are counted from.
+    born: Instant,
     limits: Limits,
     phase: Phase,
     registered: bool,
-    running: HashMap<u64, Lease>,
+    /// By sequence number, with the second of its start.
+    running: HashMap<u64, (Lease, f64)>,
+    pools: [Pool; 2],
+    /// Queues whose last lease took a thread.
+    blocking_queues: HashSet<String>,
+    /// Turns the queues, so that none is always the first.
+    turn: usize,
     waiting: VecDeque<Lease>,
     next_sequence: u64,
     mark_asked: u64,
@@ -128,7 +164,6 @@ pub(crate) struct Dispatcher {
     busy_since: Option<Instant>,
     unsettled: usize,
     taken: u64,
-    mean_seconds: Option<f64>,
     retries: HashSet<TaskId>,
     /// The last request found nothing.
     empty: bool,
@@ -138,10 +173,14 @@ pub(crate) struct Dispatcher {
 impl Dispatcher {
     pub fn new(limits: Limits) -> Self {
         Self {
+            born: Instant::now(),
             limits,
             phase: Phase::Running,
             registered: false,
             running: HashMap::new(),
+            pools: [Pool::default(), Pool::default()],
+            blocking_queues: HashSet::new(),
+            turn: 0,
             waiting: VecDeque::new(),
             next_sequence: 1,
             mark_asked: 0,
@@ -154,7 +193,6 @@ impl Dispatcher {
             busy_since: None,
             unsettled: 0,
             taken: 0,
-            mean_seconds: None,
             retries: HashSet::new(),
             empty: false,
             deadline: None,
@@ -169,7 +207,8 @@ impl Dispatcher {
     /// When [`Event::Tick`] is due, where anything waits for time to pass.
     pub fn next_tick(&self) -> Option<Instant> {
         let poll = self.idle_until.filter(|_| self.phase == Phase::Running && self.fetch.is_none());
-        poll.into_iter().chain(self.deadline).min()
+        let patience = self.waiting.front().map(|lease| lease.since + WAIT_MAX);
+        poll.into_iter().chain(self.deadline).chain(patience).min()
     }
 
     /// Takes an event and adds to `out` what is to be done.
@@ -179,7 +218,7 @@ impl Dispatcher {
             Event::Unregistered => self.unregistered(out),
             Event::Granted(leases) => self.granted(leases, now, out),
             Event::Finished { sequence, took } => self.finished(sequence, took),
-            Event::Marked(mark) => self.marked(mark, out),
+            Event::Marked(mark) => self.marked(mark, now, out),
             Event::Settled(count) => self.unsettled = self.unsettled.saturating_sub(count),
             Event::Retried(id) => {
                 if self.limits.exit_empty {
@@ -237,25 +276,17 @@ impl Dispatcher {
         }
     }
 
+    /// Asks for tasks, where there is room for some.
     fn request(&mut self, now: Instant, out: &mut Vec<Command>) {
         if self.fetch.is_some() || self.idle_until.is_some() {
             return;
         }
-        let allowed = self
-            .limits
-            .max_tasks
-            .map_or(usize::MAX, |max| usize::try_from(max.saturating_sub(self.taken)).unwrap_or(usize::MAX));
-        let free = self.limits.concurrency.saturating_sub(self.running.len());
-        let start_now = if self.waiting.is_empty() { free.min(allowed).min(self.limits.fetch_max) } else { 0 };
-        // Ahead of free places only where there are none: with places free, the next request follows at once.
-        let ahead = if free == 0 || start_now == 0 { self.room_ahead() } else { 0 };
-        let count = (start_now + ahead).min(allowed).min(self.limits.fetch_max);
-        if count == 0 {
-            return;
-        }
-        let plan = Plan { count, start_now, sequence: self.next_sequence };
-        self.next_sequence += count as u64;
-        self.fetch = Some(plan);
+        self.turn += 1;
+        // Queues of blocking work take turns with the others, where both have room.
+        let first = self.turn % 2 == 0;
+        let Some(plan) = self.plan(first, now).or_else(|| self.plan(!first, now)) else { return };
+        self.next_sequence += plan.count as u64;
+        self.fetch = Some(plan.clone());
         self.woken = false;
         if let Some(since) = self.busy_since {
             if self.wants_to_listen && now.duration_since(since) >= BUSY_BEFORE_DEAF {
@@ -265,30 +296,70 @@ impl Dispatcher {
         out.push(Command::Fetch(plan));
     }
 
-    /// How many more leases would start within the horizon, as far as the last durations tell.
-    fn room_ahead(&self) -> usize {
-        let Some(mean) = self.mean_seconds else { return 0 };
-        let ends = self.running.len() as f64 * PREFETCH_HORIZON.as_secs_f64() / mean.max(1e-6);
-        (ends as usize).min(self.limits.prefetch).saturating_sub(self.waiting.len())
+    /// A request to the queues of one kind of work.
+    fn plan(&self, blocking: bool, now: Instant) -> Option<Plan> {
+        let is_of_kind = |queue: &&String| self.blocking_queues.contains(*queue) == blocking;
+        let mut queues: Vec<String> = self.limits.queues.iter().filter(is_of_kind).cloned().collect();
+        if queues.is_empty() {
+            return None;
+        }
+        let turn = self.turn / 2 % queues.len();
+        queues.rotate_left(turn);
+        let left = self.limits.max_tasks.map_or(u64::MAX, |max| max.saturating_sub(self.taken));
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(self.limits.fetch_max);
+        let (count, start_now) = if blocking {
+            // What is taken ahead waits for its thread inside the executor, and counts as started.
+            let count = if self.waiting.is_empty() { self.room(true, now).min(most) } else { 0 };
+            (count, count)
+        } else if self.waiting.is_empty() && self.free() > 0 {
+            // Not ahead of free places: with places free, the next request follows at once.
+            let count = self.free().min(most);
+            (count, count)
+        } else {
+            (self.room(false, now).saturating_sub(self.waiting.len()).min(most), 0)
+        };
+        let sequence = self.next_sequence;
+        (count > 0).then_some(Plan { queues, count, start_now, sequence })
+    }
+
+    /// Free places for async work.
+    fn free(&self) -> usize {
+        self.limits.concurrency.saturating_sub(self.pools[0].running)
+    }
+
+    /// How many more leases of this kind would start within the horizon.
+    fn room(&self, blocking: bool, now: Instant) -> usize {
+        let pool = &self.pools[usize::from(blocking)];
+        let places = if blocking { self.limits.threads } else { self.limits.concurrency };
+        let ahead = pool.ends_soon(self.seconds(now)).min(self.limits.prefetch);
+        (places + ahead).saturating_sub(pool.running)
+    }
+
+    fn seconds(&self, now: Instant) -> f64 {
+        now.saturating_duration_since(self.born).as_secs_f64()
     }
 
     fn granted(&mut self, leases: Vec<Lease>, now: Instant, out: &mut Vec<Command>) {
         let Some(plan) = self.fetch.take() else { return };
-        let (count, bytes) = (leases.len(), leases.iter().map(|lease| lease.leased.data.len()).sum::<usize>());
+        let (count, bytes) = (leases.len(), leases.iter().map(|lease| lease.bytes).sum::<usize>());
         self.taken += count as u64;
         for lease in &leases {
-            self.retries.remove(&lease.leased.id);
+            self.retries.remove(&lease.id);
+            if self.blocking_queues.contains(&lease.queue) != lease.is_blocking {
+                // The queue counts as what it gave last.
+                match lease.is_blocking {
+                    true => self.blocking_queues.insert(lease.queue.clone()),
+                    false => self.blocking_queues.remove(&lease.queue),
+                };
+            }
         }
         if self.phase != Phase::Running {
             return self.give_back(leases, out);
         }
-        for lease in leases {
-            if lease.leased.sequence < plan.sequence + plan.start_now as u64 {
-                self.start(lease, out);
-            } else {
-                self.waiting.push_back(lease);
-            }
-        }
+        let covered = plan.sequence + plan.start_now as u64;
+        let (begin, wait): (Vec<Lease>, Vec<Lease>) = leases.into_iter().partition(|lease| lease.sequence < covered);
+        self.waiting.extend(wait);
+        self.start_all(begin, now, out);
         self.empty = count == 0;
         if count == 0 && !self.woken {
             return self.idle(now, out);
@@ -324,36 +395,66 @@ impl Dispatcher {
         out.push(Command::Listen(listen));
     }
 
-    fn start(&mut self, lease: Lease, out: &mut Vec<Command>) {
-        self.running.insert(lease.leased.sequence, lease.clone());
-        out.push(Command::Start(lease));
+    /// Begins these; blocking ones for which no thread will be free soon are given back.
+    fn start_all(&mut self, leases: Vec<Lease>, now: Instant, out: &mut Vec<Command>) {
+        let mut too_many = Vec::new();
+        let at = self.seconds(now);
+        for lease in leases {
+            if lease.is_blocking && self.room(true, now) == 0 {
+                too_many.push(lease);
+                continue;
+            }
+            let pool = &mut self.pools[usize::from(lease.is_blocking)];
+            pool.running += 1;
+            pool.starts += at;
+            self.running.insert(lease.sequence, (lease.clone(), at));
+            out.push(Command::Start(lease));
+        }
+        self.return_unused(too_many, out);
+    }
+
+    /// Gives back what was taken for nothing.
+    fn return_unused(&mut self, leases: Vec<Lease>, out: &mut Vec<Command>) {
+        self.taken = self.taken.saturating_sub(leases.len() as u64);
+        self.give_back(leases, out);
     }
 
     fn finished(&mut self, sequence: u64, took: Duration) {
         self.unsettled += 1;
-        if self.running.remove(&sequence).is_some() {
+        if let Some((lease, at)) = self.running.remove(&sequence) {
+            let pool = &mut self.pools[usize::from(lease.is_blocking)];
+            pool.running -= 1;
+            pool.starts = if pool.running == 0 { 0.0 } else { pool.starts - at };
             let seconds = took.as_secs_f64();
-            self.mean_seconds = Some(self.mean_seconds.map_or(seconds, |mean| mean + (seconds - mean) * MEAN_WEIGHT));
+            pool.mean = Some(pool.mean.map_or(seconds, |mean| mean + (seconds - mean) * MEAN_WEIGHT));
         }
+    }
+
+    /// Forgets what runs, and answers it.
+    fn clear_running(&mut self) -> Vec<Lease> {
+        for pool in &mut self.pools {
+            (pool.running, pool.starts) = (0, 0.0);
+        }
+        self.running.drain().map(|(_, (lease, _))| lease).collect()
     }
 
     /// Asks for the mark that the free places allow.
     fn raise_mark(&mut self, out: &mut Vec<Command>) {
-        let free = self.limits.concurrency.saturating_sub(self.running.len()).min(self.waiting.len());
+        let free = self.free().min(self.waiting.len());
         let Some(last) = free.checked_sub(1).and_then(|last| self.waiting.get(last)) else { return };
-        if last.leased.sequence > self.mark_asked {
-            self.mark_asked = last.leased.sequence;
+        if last.sequence > self.mark_asked {
+            self.mark_asked = last.sequence;
             out.push(Command::Mark(self.mark_asked));
         }
     }
 
-    fn marked(&mut self, mark: u64, out: &mut Vec<Command>) {
+    fn marked(&mut self, mark: u64, now: Instant, out: &mut Vec<Command>) {
         if self.phase != Phase::Running || !self.registered {
             return;
         }
-        let covered = self.waiting.iter().take_while(|lease| lease.leased.sequence <= mark).count();
-        let begin: Vec<Lease> = self.waiting.drain(..covered).collect();
-        begin.into_iter().for_each(|lease| self.start(lease, out));
+        let covered = self.waiting.iter().take_while(|lease| lease.sequence <= mark).count();
+        let begin = self.waiting.drain(..covered).collect();
+        self.start_all(begin, now, out);
     }
 
     fn give_back(&mut self, leases: Vec<Lease>, out: &mut Vec<Command>) {
@@ -372,7 +473,7 @@ impl Dispatcher {
         self.mark_asked = 0;
         self.idle_until = None;
         self.waiting.clear();
-        let held: Vec<Lease> = self.running.drain().map(|(_, lease)| lease).collect();
+        let held = self.clear_running();
         if !held.is_empty() {
             out.push(Command::Cancel(held));
         }
@@ -400,7 +501,7 @@ impl Dispatcher {
         self.stop(now, out);
         self.phase = Phase::Ending;
         self.deadline = Some(now + END_LIMIT);
-        let cut_off: Vec<Lease> = self.running.drain().map(|(_, lease)| lease).collect();
+        let cut_off = self.clear_running();
         if !cut_off.is_empty() {
             self.unsettled += cut_off.len();
             out.push(Command::CutOff(cut_off));
@@ -410,6 +511,11 @@ impl Dispatcher {
     fn tick(&mut self, now: Instant, out: &mut Vec<Command>) {
         if self.idle_until.is_some_and(|at| now >= at) {
             self.idle_until = None;
+        }
+        if self.waiting.front().is_some_and(|lease| now >= lease.since + WAIT_MAX) {
+            // All of them: they start in order, so none behind the first is nearer to a place.
+            let late = self.waiting.drain(..).collect();
+            self.return_unused(late, out);
         }
         if self.deadline.is_some_and(|at| now >= at) {
             match self.phase {

@@ -6,7 +6,7 @@ use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
 use crate::worker::lease::{Finished, Lease};
-use crate::worker::native::Native;
+use crate::worker::native::{Native, Shop};
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Gathered, Report, Settlement, Tally, send};
 use crate::worker::wake::Waker;
@@ -39,9 +39,9 @@ pub(crate) enum Signal {
 /// Everything that the loop holds.
 pub(crate) struct Engine {
     backend: Backend,
-    queues: Vec<String>,
     byte_budget: usize,
     dispatcher: Dispatcher,
+    shop: Arc<Shop>,
     native: Native,
     pulse: Arc<Pulse>,
     waker: Waker,
@@ -75,6 +75,8 @@ impl Engine {
         signals: UnboundedSender<Signal>,
     ) -> Self {
         let limits = Limits {
+            queues: options.queues.clone(),
+            threads: options.thread_count(),
             concurrency: options.concurrency.max(1),
             fetch_max: FETCH_MAX,
             prefetch: options.prefetch_count,
@@ -86,7 +88,7 @@ impl Engine {
             grace: options.grace,
         };
         Self {
-            queues: options.queues.clone(),
+            shop: native.shop().clone(),
             byte_budget: options.byte_budget,
             dispatcher: Dispatcher::new(limits),
             native,
@@ -158,7 +160,7 @@ impl Engine {
     fn finished(&mut self, ended: impl Iterator<Item = Finished>) {
         let ttl = self.backend.settings().lease_ttl;
         for finished in ended {
-            let sequence = finished.lease.leased.sequence;
+            let sequence = finished.lease.sequence;
             self.native.forget(sequence);
             self.event(Event::Finished { sequence, took: finished.took });
             let until = finished.lease.since + ttl;
@@ -190,7 +192,7 @@ impl Engine {
             self.worker = self.pulse.fresh_id();
             return self.begin_registration();
         }
-        tracing::info!(worker = &*self.worker, queues = ?self.queues, "the worker is registered and takes tasks");
+        tracing::info!(worker = &*self.worker, "the worker is registered and takes tasks");
         self.pulse.set_worker(Some(self.worker.clone()));
         self.requests = 0;
         self.event(Event::Registered);
@@ -233,15 +235,14 @@ impl Engine {
                 }
                 Command::Fetch(plan) => {
                     self.requests += 1;
-                    self.queues.rotate_left(1);
                     let request = Fetch {
                         worker: self.worker.clone(),
                         number: self.requests,
-                        queues: self.queues.clone(),
+                        queues: plan.queues.clone(),
                         plan,
                         byte_budget: self.byte_budget,
                     };
-                    self.fetch = Some(Box::pin(fetch(self.backend.clone(), request)));
+                    self.fetch = Some(Box::pin(fetch(self.backend.clone(), self.shop.clone(), request)));
                 }
                 Command::Start(lease) => self.native.start(lease),
                 Command::Mark(mark) => self.gathered.mark(mark),
@@ -250,7 +251,7 @@ impl Engine {
                     leases.iter().for_each(|lease| self.gathered.push(Settlement::unstarted(lease, until)));
                 }
                 Command::Drain => self.native.drain(),
-                Command::Cancel(leases) => leases.iter().for_each(|lease| self.native.cancel(lease.leased.sequence)),
+                Command::Cancel(leases) => leases.iter().for_each(|lease| self.native.cancel(lease.sequence)),
                 Command::CutOff(leases) => leases.iter().for_each(|lease| self.cut_off(lease)),
                 Command::Listen(listen) => self.waker.listen(listen),
                 Command::CheckRetries(ids) => {
@@ -264,7 +265,7 @@ impl Engine {
     }
 
     fn cut_off(&mut self, lease: &Lease) {
-        self.native.cancel(lease.leased.sequence);
+        self.native.cancel(lease.sequence);
         let end = self.native.cut_off(lease);
         let finished = Finished { lease: lease.clone(), took: lease.since.elapsed(), end };
         let until = self.until();

@@ -1,8 +1,10 @@
 //! How tasks are asked for.
 
-use crate::backend::{AcquireAnswer, AcquireRequest, Backend, SetAside, SetAsideReason, Token};
+use crate::backend::codec::decode;
+use crate::backend::{AcquireAnswer, AcquireRequest, Backend, Leased, SetAside, SetAsideReason, Token};
 use crate::worker::dispatcher::Plan;
 use crate::worker::lease::{Lease, Leasehold};
+use crate::worker::native::Shop;
 use crate::worker::pause::Pause;
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,7 +29,7 @@ pub(crate) enum Fetched {
 }
 
 /// Asks until there is an answer.
-pub(crate) async fn fetch(backend: Backend, request: Fetch) -> Fetched {
+pub(crate) async fn fetch(backend: Backend, shop: Arc<Shop>, request: Fetch) -> Fetched {
     let token = Token::new();
     let mut pause = Pause::default();
     loop {
@@ -45,7 +47,7 @@ pub(crate) async fn fetch(backend: Backend, request: Fetch) -> Fetched {
         match backend.acquire(&acquire).await {
             Ok(AcquireAnswer::Granted(acquired)) => {
                 acquired.set_aside.iter().for_each(|note| tell(note));
-                let hold = |leased| Arc::new(Leasehold { leased, worker: request.worker.clone(), since });
+                let hold = |leased| Arc::new(hold(leased, &shop, &request.worker, since));
                 return Fetched::Leases(acquired.leases.into_iter().map(hold).collect());
             }
             // Only a request that was given up could be overtaken; it holds nothing.
@@ -59,6 +61,22 @@ pub(crate) async fn fetch(backend: Backend, request: Fetch) -> Fetched {
                 pause.wait().await;
             }
         }
+    }
+}
+
+fn hold(leased: Leased, shop: &Shop, worker: &Arc<str>, since: Instant) -> Leasehold {
+    let record = decode(&leased.data);
+    Leasehold {
+        is_blocking: record.as_ref().is_ok_and(|record| shop.is_blocking(&record.spec.func)),
+        bytes: leased.data.len(),
+        record,
+        id: leased.id,
+        queue: leased.queue,
+        sequence: leased.sequence,
+        token: leased.token,
+        started_at: leased.started_at,
+        worker: worker.clone(),
+        since,
     }
 }
 

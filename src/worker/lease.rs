@@ -1,7 +1,7 @@
 //! A lease in the hands of this worker, and how its work ended.
 
-use crate::backend::{DecodeError, Leased, Outcome};
-use crate::task::TaskRecord;
+use crate::backend::{DecodeError, Outcome, Token};
+use crate::task::{Stamp, TaskId, TaskRecord};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,18 @@ pub(crate) type Lease = Arc<Leasehold>;
 /// What a worker holds of a task.
 #[derive(Debug)]
 pub(crate) struct Leasehold {
-    /// As the server granted it.
-    pub leased: Leased,
+    pub id: TaskId,
+    pub queue: String,
+    pub sequence: u64,
+    pub token: Token,
+    /// When the lease began, by the server's clock.
+    pub started_at: Option<Stamp>,
+    /// The record, or why it cannot be read.
+    pub record: Result<TaskRecord, DecodeError>,
+    /// Bytes of the stored record.
+    pub bytes: usize,
+    /// Whether its work takes a thread.
+    pub is_blocking: bool,
     /// The worker's id when it was granted.
     pub worker: Arc<str>,
     /// Before it was granted, by this process.

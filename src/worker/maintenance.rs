@@ -3,13 +3,11 @@
 
 use crate::backend::codec::{Attempt, decode};
 use crate::backend::{Backend, BackendError, Claimed, TakenOver};
-use crate::task::Segment;
 use crate::worker::conclude::lease_lost;
 use crate::worker::lease::End;
 use crate::worker::native::Shop;
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Round, Settlement, send};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -20,8 +18,8 @@ const QUEUES_EVERY: Duration = Duration::from_secs(5);
 const REAP_FACTOR: u32 = 5;
 /// Looks at the workers in one interval of silence.
 const LOOKS: u32 = 6;
-/// How often one slice of records is freed of its time to live, and for how long the keyspace is searched for queues.
-const SWEEP_EVERY: Duration = Duration::from_secs(20);
+/// How often a turn of the sweep is made, and for how long the keyspace is searched for queues in it.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
 const SEARCH_BUDGET: Duration = Duration::from_millis(5);
 /// How long the claimer of a lease has to settle it; shorter than the claim lasts.
 const SETTLE_LIMIT: Duration = Duration::from_secs(45);
@@ -63,7 +61,6 @@ impl Maintenance {
         let (mut queues_due, mut reap) = (Every::new(QUEUES_EVERY), Every::new(interval * REAP_FACTOR));
         let mut look = Every::new(self.options.heartbeat / LOOKS);
         let mut sweep = Every::new(SWEEP_EVERY);
-        let mut cursors = HashMap::new();
         let mut queues = self.options.queues.clone();
         let mut is_failing = false;
         loop {
@@ -86,7 +83,7 @@ impl Maintenance {
                 note(self.look(&queues).await);
             }
             if sweep.is_due(now) {
-                note(self.sweep(&queues, &mut cursors).await);
+                note(self.sweep(&queues).await);
             }
             if let Some(error) = errors.first().filter(|_| !is_failing) {
                 tracing::warn!(error = %error, "maintenance fails; it goes on trying");
@@ -201,19 +198,18 @@ impl Maintenance {
         send(self.backend.clone(), Round { worker: "".into(), mark: None, ends }).await;
     }
 
-    /// One slice of what can wait: pending records of the Python package lose their time to live, and the keyspace is
-    /// searched for queues that nobody has told of.
-    async fn sweep(
-        &self,
-        queues: &[String],
-        cursors: &mut HashMap<(String, Segment), u64>,
-    ) -> Result<(), BackendError> {
-        for queue in queues {
-            for segment in [Segment::Scheduled, Segment::Ready] {
-                let cursor = cursors.entry((queue.clone(), segment)).or_default();
-                let (_, next) = self.backend.persist(queue, segment, *cursor).await?;
-                *cursor = next.unwrap_or(0);
-            }
+    /// One turn of what can wait: waiting records lose a time to live, what nothing lists gets one, ids that break the
+    /// rules are brought back into one place, and the keyspace is searched for queues that nobody has told of.
+    async fn sweep(&self, queues: &[String]) -> Result<(), BackendError> {
+        let tidied = self.backend.tidy_slice(queues, SWEEP_EVERY / 2).await?;
+        for repair in &tidied.repairs {
+            tracing::warn!(
+                task_id = %repair.id, queue = %repair.queue, found = ?repair.kind, outcome = ?repair.outcome,
+                "an id broke the rules and was brought back into one place"
+            );
+        }
+        if !tidied.ended.is_empty() {
+            tracing::warn!(count = tidied.ended.len(), "records that nothing lists were given an end");
         }
         self.backend.search_queues(SEARCH_BUDGET).await.map(drop)
     }

@@ -1,6 +1,6 @@
 //! The executor of Rust tasks: async ones on the runtime, blocking ones on threads.
 
-use crate::backend::codec::{Attempt, decode};
+use crate::backend::codec::Attempt;
 use crate::native::{Circumstances, Ended, Entry, Input, Kind, Registry, States, TaskContext, TaskError};
 use crate::task::TaskRecord;
 use crate::worker::clock::Clock;
@@ -42,9 +42,14 @@ impl Native {
         Self { shop, results, running: HashMap::new() }
     }
 
+    /// What all attempts share.
+    pub fn shop(&self) -> &Arc<Shop> {
+        &self.shop
+    }
+
     /// Begins an attempt.
     pub fn start(&mut self, lease: Lease) {
-        let sequence = lease.leased.sequence;
+        let sequence = lease.sequence;
         let cancellation = CancellationToken::new();
         let (shop, results, token) = (self.shop.clone(), self.results.clone(), cancellation.clone());
         let work = tokio::spawn(async move {
@@ -75,43 +80,52 @@ impl Native {
 
     /// What an attempt that was cut off leaves.
     pub fn cut_off(&self, lease: &Lease) -> End {
-        match decode(&lease.leased.data) {
+        match &lease.record {
             Ok(record) => {
                 let entry = self.shop.registry.get(&record.spec.func).map(|entry| &**entry);
-                lease_lost(&record, &self.shop.attempt(lease, self.shop.granted_at(lease)), entry)
+                lease_lost(record, &self.shop.attempt(lease, self.shop.granted_at(lease)), entry)
             }
-            Err(error) => End::Unreadable(error),
+            Err(error) => End::Unreadable(error.clone()),
         }
     }
 }
 
 impl Shop {
+    /// Whether the function of this name takes a thread.
+    pub fn is_blocking(&self, func: &str) -> bool {
+        self.registry.get(func).is_some_and(|entry| matches!(entry.kind, Kind::Blocking(_)))
+    }
+
     fn attempt(&self, lease: &Lease, started_at: DateTime<Utc>) -> Attempt {
         Attempt { worker: lease.worker.to_string(), started_at, finished_at: self.clock.now().max(started_at) }
     }
 
     fn granted_at(&self, lease: &Lease) -> DateTime<Utc> {
-        lease.leased.started_at.as_ref().map_or_else(|| self.clock.now(), |stamp| stamp.at())
+        lease.started_at.as_ref().map_or_else(|| self.clock.now(), |stamp| stamp.at())
     }
 }
 
 async fn run(shop: &Shop, lease: Lease, cancellation: CancellationToken) -> Finished {
-    let record = match decode(&lease.leased.data) {
-        Ok(record) => record,
-        Err(error) => return Finished { lease, took: Duration::ZERO, end: End::Unreadable(error) },
-    };
     let began = Instant::now();
-    let started_at = shop.clock.now().max(shop.granted_at(&lease));
-    let Some(entry) = shop.registry.get(&record.spec.func) else {
-        let attempt = shop.attempt(&lease, started_at);
-        let end = conclude(&record, &attempt, None, Err(unknown(shop, &record, &lease)), shop.result_max);
-        return Finished { lease, took: Duration::ZERO, end };
+    let end = attempt(shop, &lease, cancellation, began).await;
+    Finished { lease, took: began.elapsed(), end }
+}
+
+async fn attempt(shop: &Shop, lease: &Lease, cancellation: CancellationToken, began: Instant) -> End {
+    let record = match &lease.record {
+        Ok(record) => record,
+        Err(error) => return End::Unreadable(error.clone()),
     };
-    let limits = Limits::new(shop, entry, &lease, began);
+    let started_at = shop.clock.now().max(shop.granted_at(lease));
+    let Some(entry) = shop.registry.get(&record.spec.func) else {
+        let attempt = shop.attempt(lease, started_at);
+        return conclude(record, &attempt, None, Err(unknown(shop, record, lease)), shop.result_max);
+    };
+    let limits = Limits::new(shop, entry, lease, began);
     let context = TaskContext::new(Circumstances {
         id: record.id.clone(),
         func: record.spec.func.clone(),
-        queue: lease.leased.queue.clone(),
+        queue: lease.queue.clone(),
         attempt: record.attempts() + 1,
         errors: record.errors.clone(),
         deadline: limits.soft,
@@ -120,26 +134,23 @@ async fn run(shop: &Shop, lease: Lease, cancellation: CancellationToken) -> Fini
     });
     let input = Input { args: record.args.clone(), kwargs: record.kwargs.clone(), context };
     let ended = match &entry.kind {
-        Kind::Async(handler) => limits.keep(handler(input), &cancellation, &record).await,
+        Kind::Async(handler) => limits.keep(handler(input), &cancellation, record).await,
         Kind::Blocking(handler) => {
             let permit = tokio::select! {
                 biased;
                 () = shop.drain.cancelled() => None,
                 permit = shop.threads.clone().acquire_owned() => permit.ok(),
             };
-            let Some(_permit) = permit else {
-                return Finished { lease, took: began.elapsed(), end: End::Unstarted };
-            };
+            let Some(_permit) = permit else { return End::Unstarted };
             let handler = handler.clone();
             let work = tokio::task::spawn_blocking(move || handler(input));
             // The handler catches its own panics; what is left is a runtime that shuts down.
             let ended = async { work.await.unwrap_or_else(|error| Err(TaskError::from(error))) };
-            limits.keep(ended, &cancellation, &record).await
+            limits.keep(ended, &cancellation, record).await
         }
     };
-    let attempt = shop.attempt(&lease, started_at);
-    let end = conclude(&record, &attempt, Some(entry), ended, shop.result_max);
-    Finished { lease, took: began.elapsed(), end }
+    let attempt = shop.attempt(lease, started_at);
+    conclude(record, &attempt, Some(entry), ended, shop.result_max)
 }
 
 /// A task that this program does not know: it fails at once, whatever its retry policy says, since another attempt here
@@ -154,7 +165,7 @@ fn unknown(shop: &Shop, record: &TaskRecord, lease: &Lease) -> TaskError {
     let message = format!(
         "no task named {:?} is registered with the worker {}: {known}. Register it, or let a worker that has it serve the \
          queue {:?}",
-        record.spec.func, lease.worker, lease.leased.queue
+        record.spec.func, lease.worker, lease.queue
     );
     TaskError::new(message).kind("threadmill::UnknownTask").at(None, None).class("builtins.LookupError").never_retry()
 }

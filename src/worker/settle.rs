@@ -35,7 +35,7 @@ pub(crate) struct Settlement {
 
 impl Settlement {
     pub fn new(finished: Finished, until: Instant) -> Self {
-        let leased = &finished.lease.leased;
+        let leased = &finished.lease;
         Self {
             id: leased.id.clone(),
             queue: leased.queue.clone(),
@@ -46,8 +46,7 @@ impl Settlement {
     }
 
     pub fn unstarted(lease: &Lease, until: Instant) -> Self {
-        let leased = &lease.leased;
-        let (id, queue, token) = (leased.id.clone(), leased.queue.clone(), leased.token.clone());
+        let (id, queue, token) = (lease.id.clone(), lease.queue.clone(), lease.token.clone());
         Self { id, queue, token, end: End::Unstarted, until }
     }
 

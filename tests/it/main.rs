@@ -4,9 +4,13 @@
 //! by `script/test`, which gets what is missing.
 
 mod common;
+mod connections;
 mod demo;
+mod doctor;
 mod harness;
 mod interop;
+mod model;
+mod readers;
 mod rooms;
 mod states;
 mod transitions;

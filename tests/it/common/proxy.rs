@@ -51,10 +51,19 @@ struct Rule {
     lose: Lose,
 }
 
+/// Something to do before one command is let through.
+struct Interlude {
+    matches: Box<dyn Fn(&Command) -> bool + Send>,
+    to_pass: u64,
+    /// None cuts the connection instead: the command never arrives.
+    action: Option<Box<dyn FnOnce() + Send>>,
+}
+
 struct State {
     link: Link,
     delay: Duration,
     rules: Vec<Rule>,
+    interludes: Vec<Interlude>,
     counts: BTreeMap<String, u64>,
     lost: u64,
     open: u64,
@@ -86,6 +95,7 @@ impl Proxy {
                 link: Link::Up,
                 delay: Duration::ZERO,
                 rules: Vec::new(),
+                interludes: Vec::new(),
                 counts: BTreeMap::new(),
                 lost: 0,
                 open: 0,
@@ -117,6 +127,37 @@ impl Proxy {
     pub fn lose_reply(&self, nth: u64, lose: Lose, matches: impl Fn(&Command) -> bool + Send + 'static) {
         assert!(nth > 0, "the first is 1");
         self.state().rules.push(Rule { matches: Box::new(matches), to_pass: nth - 1, lose });
+    }
+
+    /// Cuts the connection before the nth command (from 1) from now on of which `matches` holds: it never arrives.
+    pub fn lose_request(&self, nth: u64, matches: impl Fn(&Command) -> bool + Send + 'static) {
+        assert!(nth > 0, "the first is 1");
+        self.state().interludes.push(Interlude { matches: Box::new(matches), to_pass: nth - 1, action: None });
+    }
+
+    /// Does something before the nth command (from 1) from now on of which `matches` holds is let through, when all before
+    /// it have been answered.
+    pub fn interpose(
+        &self,
+        nth: u64,
+        matches: impl Fn(&Command) -> bool + Send + 'static,
+        action: impl FnOnce() + Send + 'static,
+    ) {
+        assert!(nth > 0, "the first is 1");
+        let action: Option<Box<dyn FnOnce() + Send>> = Some(Box::new(action));
+        self.state().interludes.push(Interlude { matches: Box::new(matches), to_pass: nth - 1, action });
+    }
+
+    /// Forgets what was still to be lost or done.
+    pub fn forget(&self) {
+        let mut state = self.state();
+        state.rules.clear();
+        state.interludes.clear();
+    }
+
+    /// How many commands were forwarded.
+    pub fn commands(&self) -> u64 {
+        self.state().counts.values().sum()
     }
 
     /// How many replies were lost by [`Self::lose_reply`].
@@ -202,6 +243,21 @@ impl Shared {
     }
 }
 
+impl Shared {
+    /// What is to be done before this command.
+    fn interlude(&self, command: &Command) -> Option<Interlude> {
+        let mut state = self.state();
+        let at = state.interludes.iter_mut().position(|next| {
+            let due = (next.matches)(command) && next.to_pass == 0;
+            if (next.matches)(command) && !due {
+                next.to_pass -= 1;
+            }
+            due
+        })?;
+        Some(state.interludes.remove(at))
+    }
+}
+
 async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
     let listener = TcpListener::from_std(listener).expect("the listener belongs to this runtime");
     loop {
@@ -262,6 +318,21 @@ async fn requests(
         let mut end = 0;
         while let Some(length) = frame_length(&buffer[end..]) {
             let command = parse_command(&buffer[end..end + length]);
+            if let Some(interlude) = shared.interlude(&command) {
+                to.write_all(&buffer[..end]).await?;
+                buffer.drain(..end);
+                end = 0;
+                while !waiting.lock().expect("no holder panics").commands.is_empty() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                match interlude.action {
+                    Some(action) => tokio::task::spawn_blocking(action).await.expect("the action does not panic"),
+                    None => {
+                        shared.state().lost += 1;
+                        return Ok(());
+                    }
+                }
+            }
             end += length;
             *shared.state().counts.entry(command.name.clone()).or_default() += 1;
             let mut waiting = waiting.lock().expect("no holder panics");

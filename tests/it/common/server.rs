@@ -25,6 +25,8 @@ const REPLY_LIMIT: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, Default)]
 pub struct Setup {
     append_only: bool,
+    tls: bool,
+    bus_port: Option<u16>,
     args: Vec<String>,
 }
 
@@ -39,6 +41,18 @@ impl Setup {
     pub fn set(mut self, name: &str, value: &str) -> Self {
         self.args.push(format!("--{name}"));
         self.args.extend(value.split(' ').map(str::to_owned));
+        self
+    }
+
+    /// Its port takes TLS only; the certificates are settings like others.
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
+    /// A node of a cluster, without slots.
+    pub fn cluster(mut self) -> Self {
+        self.bus_port = Some(free_port());
         self
     }
 
@@ -74,7 +88,7 @@ impl TestRedis {
         // Another process can take the port between the look and the start.
         for _ in 0..10 {
             server.port = free_port();
-            match server.run() {
+            match server.run(|answer| answer == "+PONG") {
                 Ok(()) => return server,
                 Err(why) => last = why,
             }
@@ -84,8 +98,17 @@ impl TestRedis {
 
     /// Starts a stopped server again: the same port, socket and folder. A running one stays as it is.
     pub fn start(&mut self) {
+        self.start_until(|answer| answer == "+PONG");
+    }
+
+    /// As [`Self::start`], and returns as soon as the server answers at all, be it that it is still loading.
+    pub fn start_loading(&mut self) {
+        self.start_until(|answer| answer == "+PONG" || answer.starts_with("-LOADING"));
+    }
+
+    fn start_until(&mut self, ready: fn(&str) -> bool) {
         if self.child.is_none()
-            && let Err(why) = self.run()
+            && let Err(why) = self.run(ready)
         {
             panic!("redis-server does not start again: {why}");
         }
@@ -231,12 +254,37 @@ impl TestRedis {
         self.cli::<()>(&["CONFIG", "RESETSTAT"]);
     }
 
-    fn run(&mut self) -> Result<(), String> {
+    /// The port of the bus between the nodes of a cluster.
+    pub fn bus_port(&self) -> u16 {
+        self.setup.bus_port.expect("it is a node of a cluster")
+    }
+
+    /// What the server's socket answers to a PING, as it comes.
+    fn ping(&self) -> Option<String> {
+        use std::io::{BufRead as _, BufReader, Write as _};
+        let mut stream = std::os::unix::net::UnixStream::connect(self.socket()).ok()?;
+        stream.set_read_timeout(Some(REPLY_LIMIT)).ok()?;
+        stream.write_all(b"PING\r\n").ok()?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).ok()?;
+        Some(line.trim_end().to_owned())
+    }
+
+    fn run(&mut self, ready: fn(&str) -> bool) -> Result<(), String> {
         let _turn = Turn::take();
         let log = self.dir.path().join("log");
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(program());
+        let port = self.port.to_string();
+        match self.setup.tls {
+            true => command.args(["--port", "0", "--tls-port", &port]),
+            false => command.args(["--port", &port]),
+        };
+        if let Some(bus) = self.setup.bus_port {
+            command.args(["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"]);
+            command.args(["--cluster-port", &bus.to_string()]);
+        }
         command
-            .args(["--port", &self.port.to_string(), "--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
+            .args(["--bind", "127.0.0.1", "--daemonize", "no", "--save", ""])
             .args(["--unixsocket", &self.socket().display().to_string(), "--unixsocketperm", "700"])
             .args(["--dir", &self.dir.path().display().to_string(), "--logfile", &log.display().to_string()])
             .args(["--appendonly", if self.setup.append_only { "yes" } else { "no" }, "--appendfsync", "always"])
@@ -249,8 +297,7 @@ impl TestRedis {
         let start = Instant::now();
         loop {
             // The socket is this server's own; at the port somebody else's could answer.
-            let answer = self.try_connection().and_then(|mut connection| redis::cmd("PING").query(&mut connection));
-            if answer.is_ok_and(|pong: String| pong == "PONG") {
+            if self.ping().is_some_and(|answer| ready(&answer)) {
                 self.child = Some(child);
                 return Ok(());
             }
@@ -270,6 +317,11 @@ impl Drop for TestRedis {
     fn drop(&mut self) {
         self.crash();
     }
+}
+
+/// The server's program; THREADMILL_TEST_SERVER names another than the one on PATH.
+pub fn program() -> PathBuf {
+    std::env::var_os("THREADMILL_TEST_SERVER").map_or_else(|| PathBuf::from("redis-server"), PathBuf::from)
 }
 
 /// The right to start a server.
@@ -295,7 +347,7 @@ impl Drop for Turn {
 
 /// A port that nobody listens on, below the range from which systems take the ports of outgoing connections: otherwise a
 /// client could sit on it while its server is down.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     free_listener().local_addr().expect("it is bound").port()
 }
 

@@ -147,7 +147,13 @@ fn query<T: FromRedisValue>(connection: &mut Connection, words: &[&[u8]]) -> T {
     for word in words {
         command.arg(*word);
     }
-    command.query(connection).expect("the server answers a plain read")
+    let mut answer = command.query(connection);
+    // A node of a cluster that is being given the key's slot.
+    if answer.as_ref().is_err_and(|error: &redis::RedisError| error.code() == Some("MOVED")) {
+        redis::cmd("ASKING").exec(connection).expect("a node of a cluster takes it");
+        answer = command.query(connection);
+    }
+    answer.expect("the server answers a plain read")
 }
 
 fn text(bytes: &[u8]) -> String {

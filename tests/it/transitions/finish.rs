@@ -14,11 +14,11 @@ fn attempt() -> Attempt {
     Attempt { worker: WORKER.into(), started_at: Utc::now(), finished_at: Utc::now() }
 }
 
-fn record(lease: &Leased) -> TaskRecord {
+pub fn record(lease: &Leased) -> TaskRecord {
     decode(&lease.data).unwrap()
 }
 
-fn finished(lease: &Leased, outcome: Outcome) -> Acknowledgement {
+pub fn finished(lease: &Leased, outcome: Outcome) -> Acknowledgement {
     let result = match outcome {
         Outcome::Successful => success(&record(lease), &attempt(), RawJson::new("[NaN]")),
         Outcome::Failed => failure(&record(lease), &attempt(), encode_error("builtins.ValueError", "boom\n")),

@@ -1,11 +1,13 @@
 //! Each transition: seed, run, compare the whole keyspace; then the same request again, its first answer lost on the way.
 
+mod bulk;
 mod finish;
 mod lease;
 mod maintenance;
 mod remove;
 
 use crate::common::{Lose, Proxy, Snapshot, TestRedis, Value};
+use threadmill::backend::scripts::Script;
 use threadmill::backend::{
     AcquireAnswer, AcquireRequest, Acquired, Backend, Leased, RedisUrl, Registration, Settings, Token, new_id,
 };
@@ -63,7 +65,29 @@ impl Lab {
     /// Runs `op` with the answer of its script lost, and once more: both times it must answer as if it were the first,
     /// and the keyspace must be as after once.
     pub async fn replay<T>(&self, op: impl AsyncFn() -> T, good: impl Fn(&T) -> bool) {
-        self.proxy.lose_reply(1, Lose::ByCut, |command| command.name == "EVALSHA");
+        self.replay_nth(1, None, op, good).await;
+    }
+
+    /// As [`Lab::replay`], with the answer to the nth call of this script lost.
+    pub async fn replay_of<T>(
+        &self,
+        (script, nth): (&'static Script, u64),
+        op: impl AsyncFn() -> T,
+        good: impl Fn(&T) -> bool,
+    ) {
+        self.replay_nth(nth, Some(script), op, good).await;
+    }
+
+    async fn replay_nth<T>(
+        &self,
+        nth: u64,
+        script: Option<&'static Script>,
+        op: impl AsyncFn() -> T,
+        good: impl Fn(&T) -> bool,
+    ) {
+        self.proxy.lose_reply(nth, Lose::ByCut, move |command| {
+            command.name == "EVALSHA" && script.is_none_or(|script| command.has(script.sha()))
+        });
         let before = self.proxy.lost();
         assert!(good(&op().await), "the answer to the request that was sent again");
         assert_eq!(self.proxy.lost(), before + 1, "an answer was lost");
