@@ -3,9 +3,9 @@
 use crate::backend::answer::Answer;
 use crate::backend::codec::{decode, excerpt, summary_of};
 use crate::backend::read::lease_of;
-use crate::backend::scripts::{BROWSE, OLDEST};
+use crate::backend::scripts::BROWSE;
 use crate::backend::{Backend, BackendError, Cursor, Summary, TaskRow};
-use crate::task::{PRIORITY_STEP, Segment, TaskId, TaskRecord};
+use crate::task::{Segment, TaskId, TaskRecord};
 
 /// Entries of one slice at most.
 const SLICE: u64 = 500;
@@ -14,8 +14,6 @@ const BYTE_BUDGET: usize = 2 << 20;
 /// Bytes of a long record's beginning and end that an excerpt is made of, and those of one that is to be read whole.
 const EXCERPT: (usize, usize) = (2_048, 4_096);
 const WHOLE: (usize, usize) = (1 << 20, 4_096);
-/// Priorities of one queue that are looked at for its oldest task.
-const PRIORITIES: u32 = 64;
 
 /// A task that was read.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,52 +70,6 @@ impl Backend {
         }
         slice.next = Cursor::read(score, id)?;
         Ok(slice)
-    }
-
-    /// Since when the oldest READY task of each queue waits, in milliseconds since 1970: none where nothing does, or where
-    /// its key holds another type.
-    ///
-    /// # Errors
-    /// Why the server could not be asked.
-    pub async fn oldest_ready(&self, queues: &[String]) -> Result<Vec<Option<f64>>, BackendError> {
-        let call = |queue: &String| {
-            let mut cmd = OLDEST.call(&[self.keys().segment(queue, Segment::Ready)]);
-            cmd.arg(format!("{PRIORITY_STEP:.0}")).arg(PRIORITIES);
-            cmd
-        };
-        let mut oldest = Vec::with_capacity(queues.len());
-        for answer in self.call_all("oldest", queues.iter().map(call).collect()).await? {
-            oldest.push(match answer {
-                Ok(answer) => {
-                    let [at, _whole] = answer.array()?;
-                    at.text_or_none()?.and_then(|text| text.parse().ok())
-                }
-                Err(BackendError::Refused { code, .. }) if code == "WRONGTYPE" => None,
-                Err(error) => return Err(error),
-            });
-        }
-        Ok(oldest)
-    }
-
-    /// How many tasks of each queue failed since this moment, in milliseconds since 1970 by the server's clock.
-    ///
-    /// # Errors
-    /// Why the server could not be asked.
-    pub async fn failed_since(&self, queues: &[String], since_ms: f64) -> Result<Vec<u64>, BackendError> {
-        let call = |queue: &String| {
-            let mut cmd = redis::cmd("ZCOUNT");
-            cmd.arg(self.keys().segment(queue, Segment::Failed)).arg(format!("{since_ms:.0}")).arg("+inf");
-            cmd
-        };
-        let answers = self.call_all("failed since", queues.iter().map(call).collect()).await?;
-        answers
-            .into_iter()
-            .map(|answer| match answer {
-                Ok(answer) => answer.count(),
-                Err(BackendError::Refused { code, .. }) if code == "WRONGTYPE" => Ok(0),
-                Err(error) => Err(error),
-            })
-            .collect()
     }
 }
 

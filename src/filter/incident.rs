@@ -138,6 +138,23 @@ impl Incidents {
         }
     }
 
+    /// Adds what others found, within the bounds of these.
+    pub fn merge(&mut self, others: Incidents) {
+        self.looked_at += others.looked_at;
+        self.without_error += others.without_error;
+        self.beyond += others.beyond;
+        for (fingerprint, other) in others.found {
+            if self.found.len() >= INCIDENTS_MAX && !self.found.contains_key(&fingerprint) {
+                self.beyond += other.count;
+                continue;
+            }
+            let incident = self.found.entry(fingerprint).or_insert_with_key(|key| Incident::new(key, other.first_ms));
+            let room = self.members_max.saturating_sub(self.members).min(other.members.len());
+            self.members += room;
+            incident.merge(other, room);
+        }
+    }
+
     /// The incidents, those that failed most often first.
     pub fn sorted(&self) -> Vec<&Incident> {
         let mut sorted: Vec<_> = self.found.values().collect();
@@ -187,14 +204,33 @@ impl Incident {
             self.message = message_of(error).chars().take(MESSAGE_MAX).collect();
             self.place = trace::innermost(&error.traceback).map(|frame| frame.place()).unwrap_or_default();
         }
-        for (names, name) in [(&mut self.functions, func), (&mut self.queues, row.queue.as_str())] {
-            let room = names.len() < NAMES_MAX;
-            if let Some(count) = names.get_mut(name) {
-                *count += 1;
-            } else if room {
-                names.insert(name.to_owned(), 1);
-            }
+        count(&mut self.functions, func, 1);
+        count(&mut self.queues, &row.queue, 1);
+    }
+
+    /// Takes in another of the same fingerprint, with so many of its members.
+    fn merge(&mut self, other: Incident, members: usize) {
+        self.count += other.count;
+        self.first_ms = self.first_ms.min(other.first_ms);
+        if other.last_ms > self.last_ms {
+            self.last_ms = other.last_ms;
+            self.class_path = other.class_path;
+            self.message = other.message;
+            self.place = other.place;
         }
+        other.functions.iter().for_each(|(name, more)| count(&mut self.functions, name, *more));
+        other.queues.iter().for_each(|(name, more)| count(&mut self.queues, name, *more));
+        self.members.extend(other.members.into_iter().take(members));
+    }
+}
+
+/// Counts a name so many times more, where there is room for it.
+fn count(names: &mut BTreeMap<String, u64>, name: &str, more: u64) {
+    let room = names.len() < NAMES_MAX;
+    if let Some(count) = names.get_mut(name) {
+        *count += more;
+    } else if room {
+        names.insert(name.to_owned(), more);
     }
 }
 
