@@ -139,6 +139,10 @@ scripts! {
     EXPIRE = "expire", keys "(segment)*", args "task_prefix ttl (id)*";
     /// Lets one maintenance go on with the sweep.
     TURN = "turn", keys "sweep", args "interval";
+    /// Reads a slice of a segment behind an entry.
+    BROWSE = "browse", keys "segment", args "kind reverse score id limit head tail byte_budget prefix";
+    /// Tells since when the oldest READY task waits.
+    OLDEST = "oldest", keys "ready", args "step limit";
     /// Reads a page of a segment.
     PEEK = "peek", keys "segment", args "kind first last reverse head tail prefix";
 }

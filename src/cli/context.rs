@@ -129,7 +129,8 @@ mod tests {
         let known = ["default".to_owned(), "emails".to_owned(), "räksmörgås".to_owned()];
         assert_eq!(meant("email", &known).map(String::as_str), Some("emails"));
         assert_eq!(meant("Defualt", &known).map(String::as_str), Some("default"));
-        assert_eq!(meant("raksmorgas", &known), None);
+        assert_eq!(meant("raksmorgas", &known).map(String::as_str), Some("räksmörgås"));
+        assert_eq!(meant("payments", &known), None);
         assert_eq!(meant("x", &[]), None);
     }
 }

@@ -99,6 +99,11 @@ impl Dispatcher {
         self.running.len()
     }
 
+    /// How many attempts may run, from now on.
+    pub fn set_concurrency(&mut self, concurrency: usize) {
+        self.limits.concurrency = concurrency.max(1);
+    }
+
     /// When [`Event::Tick`] is due, where anything waits for time to pass.
     pub fn next_tick(&self) -> Option<Instant> {
         let poll = self.idle_until.filter(|_| self.phase == Phase::Running && self.fetch.is_none());

@@ -7,6 +7,7 @@ mod cli;
 mod common;
 mod connections;
 mod demo;
+mod django;
 mod doctor;
 mod harness;
 mod interop;

@@ -25,11 +25,11 @@ struct Room {
 }
 
 /// The files directly in `src` are the room `root`.
-const ROOMS: [Room; 8] = [
+const ROOMS: [Room; 9] = [
     Room {
         name: "task",
         may_use: &[],
-        only: Some(&["serde", "chrono"]),
+        only: Some(&["serde", "chrono", "jiff"]),
         never: &["tokio", "redis", "ratatui", "crossterm", "clap"],
     },
     Room {
@@ -42,7 +42,7 @@ const ROOMS: [Room; 8] = [
         name: "native",
         may_use: &["task", "backend"],
         only: None,
-        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table", "color_eyre", "anstream"],
+        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
     Room {
         name: "worker",
@@ -51,21 +51,32 @@ const ROOMS: [Room; 8] = [
         never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
     Room {
+        name: "filter",
+        may_use: &["task", "backend"],
+        only: Some(&["chrono", "strsim"]),
+        never: &["tokio", "redis", "ratatui", "crossterm", "tui_input", "clap"],
+    },
+    Room {
+        name: "inspector",
+        may_use: &["task", "backend", "filter"],
+        only: None,
+        never: &["redis", "clap", "comfy_table"],
+    },
+    Room {
         name: "demo",
         may_use: &["task", "backend", "native", "worker"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
-    Room { name: "inspector", may_use: &["task", "backend"], only: None, never: &["redis", "clap", "comfy_table"] },
     Room {
         name: "cli",
-        may_use: &["task", "backend", "native", "worker", "demo", "inspector"],
+        may_use: &["task", "backend", "filter", "native", "worker", "inspector", "demo"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },
     Room {
         name: "root",
-        may_use: &["task", "backend", "native", "worker", "demo", "inspector", "cli"],
+        may_use: &["task", "backend", "filter", "native", "worker", "inspector", "demo", "cli"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },
