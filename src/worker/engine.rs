@@ -3,10 +3,11 @@
 use crate::backend::{Backend, BackendError};
 use crate::task::{Segment, TaskId};
 use crate::worker::bridge::Bridge;
-use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
+use crate::worker::dispatcher::Dispatcher;
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
 use crate::worker::lease::{Finished, Lease};
+use crate::worker::moves::{Command, Event, Limits};
 use crate::worker::native::{Native, Shop};
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Gathered, Report, Settlement, Tally, send};
@@ -151,7 +152,7 @@ impl Engine {
             }
             if let Some(python) = &self.python {
                 // What runs in this process takes no place from the children.
-                let native = self.native.running().min(self.concurrency);
+                let native = self.native.running_async().min(self.concurrency);
                 self.dispatcher.set_concurrency(python.places() + native);
             }
             self.dispatcher.proceed(Instant::now(), &mut self.commands);

@@ -25,7 +25,7 @@ struct Room {
 }
 
 /// The files directly in `src` are the room `root`.
-const ROOMS: [Room; 6] = [
+const ROOMS: [Room; 8] = [
     Room {
         name: "task",
         may_use: &[],
@@ -39,21 +39,33 @@ const ROOMS: [Room; 6] = [
         never: &["ratatui", "crossterm", "tui_input", "clap", "comfy_table", "color_eyre", "anstream"],
     },
     Room {
-        name: "worker",
+        name: "native",
         may_use: &["task", "backend"],
+        only: None,
+        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table", "color_eyre", "anstream"],
+    },
+    Room {
+        name: "worker",
+        may_use: &["task", "backend", "native"],
+        only: None,
+        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
+    },
+    Room {
+        name: "demo",
+        may_use: &["task", "backend", "native", "worker"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
     Room { name: "inspector", may_use: &["task", "backend"], only: None, never: &["redis", "clap", "comfy_table"] },
     Room {
         name: "cli",
-        may_use: &["task", "backend", "worker", "inspector"],
+        may_use: &["task", "backend", "native", "worker", "demo", "inspector"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },
     Room {
         name: "root",
-        may_use: &["task", "backend", "worker", "inspector", "cli"],
+        may_use: &["task", "backend", "native", "worker", "demo", "inspector", "cli"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },
