@@ -202,7 +202,7 @@ impl Teller {
     }
 
     fn tell(&mut self, progress: &Progress) {
-        if !self.last.is_some_and(|last| last.elapsed() >= TELL_EVERY) {
+        if self.last.is_none_or(|last| last.elapsed() < TELL_EVERY) {
             return;
         }
         (self.last, self.shown) = (Some(Instant::now()), true);
