@@ -2,6 +2,7 @@
 pub mod backend;
 pub mod cli;
 pub mod demo;
+pub mod filter;
 pub mod inspector;
 pub mod native;
 pub mod task;

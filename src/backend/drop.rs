@@ -31,7 +31,8 @@ impl Backend {
         expected: Option<(Segment, Option<f64>)>,
     ) -> Result<DropOutcome, BackendError> {
         let seen = expected.and_then(|(_, seen)| seen).map_or_else(String::new, |seen| Score(seen).to_string());
-        let outcomes = self.drop_slice(queue, expected.map(|(segment, _)| segment), &[(id, seen)]).await?;
+        let outcomes =
+            self.drop_slice(queue, expected.map_or("", |(segment, _)| segment.word()), &[(id, seen)]).await?;
         outcomes.first().copied().ok_or(BackendError::Unexpected { what: "drop" })
     }
 
@@ -50,7 +51,20 @@ impl Backend {
         let mut outcomes = Vec::with_capacity(seen.len());
         for slice in seen.chunks(SLICE) {
             let slice: Vec<_> = slice.iter().map(|next| (&next.id, next.text())).collect();
-            outcomes.extend(self.drop_slice(queue, Some(segment), &slice).await?);
+            outcomes.extend(self.drop_slice(queue, segment.word(), &slice).await?);
+        }
+        Ok(outcomes)
+    }
+
+    /// Removes tasks that were seen in quarantine, each only where it is still there with that score.
+    ///
+    /// # Errors
+    /// As [`Backend::drop_many`].
+    pub async fn drop_quarantined(&self, queue: &str, seen: &[Seen]) -> Result<Vec<DropOutcome>, BackendError> {
+        let mut outcomes = Vec::with_capacity(seen.len());
+        for slice in seen.chunks(SLICE) {
+            let slice: Vec<_> = slice.iter().map(|next| (&next.id, next.text())).collect();
+            outcomes.extend(self.drop_slice(queue, "quarantine", &slice).await?);
         }
         Ok(outcomes)
     }
@@ -58,14 +72,14 @@ impl Backend {
     async fn drop_slice(
         &self,
         queue: &str,
-        expected: Option<Segment>,
+        expected: &str,
         seen: &[(&TaskId, String)],
     ) -> Result<Vec<DropOutcome>, BackendError> {
         let keys = self.keys();
         let mut names = Segment::ALL.map(|segment| keys.segment(queue, segment)).to_vec();
         names.push(keys.quarantine(queue));
         let mut cmd = DROP.call(&names);
-        cmd.arg(expected.map_or("", Segment::word)).arg(keys.task_prefix()).arg(keys.result_prefix());
+        cmd.arg(expected).arg(keys.task_prefix()).arg(keys.result_prefix());
         for (id, score) in seen {
             cmd.arg(id.as_str()).arg(score);
         }

@@ -4,7 +4,7 @@ use crate::backend::answer::Answer;
 use crate::backend::codec::{decode, excerpt};
 use crate::backend::connection::Resend;
 use crate::backend::scripts::PEEK;
-use crate::backend::{Backend, BackendError, Body, Page, QueueCounts, Summary, TaskDetail, TaskRow};
+use crate::backend::{Backend, BackendError, Body, Page, PurgeScope, QueueCounts, Summary, TaskDetail, TaskRow};
 use crate::task::{Lease, Segment, Stamp, TaskId};
 use redis::{Cmd, ErrorKind, RedisResult, Value};
 use std::time::Duration;
@@ -63,7 +63,27 @@ impl Backend {
     /// # Errors
     /// `WRONGTYPE` where the segment's key holds another type.
     pub async fn page(&self, queue: &str, segment: Segment, offset: u64, limit: u64) -> Result<Page, BackendError> {
+        self.page_of(queue, PurgeScope::Segment(segment), false, offset, limit).await
+    }
+
+    /// As [`Backend::page`], of a segment or of what was set aside (newest first; its rows say READY), and from its other
+    /// end where `reversed`.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn page_of(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        reversed: bool,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Page, BackendError> {
         let keys = self.keys();
+        let (key, segment, newest_first) = match scope {
+            PurgeScope::Segment(segment) => (keys.segment(queue, segment), segment, segment.is_finished()),
+            PurgeScope::Quarantine => (keys.quarantine(queue), Segment::Ready, true),
+        };
         let (kind, prefix) = match segment.is_finished() {
             true => ("finished", keys.result_prefix()),
             false => ("pending", keys.task_prefix()),
@@ -71,8 +91,8 @@ impl Backend {
         let limit = limit.clamp(1, PAGE);
         // Ranks are signed for the server: one beyond its numbers names nothing, and must not wrap to the end.
         let offset = offset.min(i64::MAX as u64 - PAGE);
-        let mut cmd = PEEK.call(&[keys.segment(queue, segment)]);
-        cmd.arg(kind).arg(offset).arg(offset + limit - 1).arg(if segment.is_finished() { "1" } else { "" });
+        let mut cmd = PEEK.call(&[key]);
+        cmd.arg(kind).arg(offset).arg(offset + limit - 1).arg(if newest_first != reversed { "1" } else { "" });
         cmd.arg(HEAD).arg(TAIL).arg(prefix);
         let [total, entries] = self.call("peek", cmd).await?.array()?;
         let rows = entries.list()?.into_iter().map(|entry| row(entry, queue, segment)).collect::<Result<_, _>>()?;
@@ -231,7 +251,7 @@ pub(super) fn row(entry: Answer, queue: &str, segment: Segment) -> Result<TaskRo
 }
 
 /// The lease that these fields tell: worker, start, token, sequence. None where there is no worker.
-fn lease_of(mut fields: impl Iterator<Item = Answer>) -> Result<Option<Lease>, BackendError> {
+pub(super) fn lease_of(mut fields: impl Iterator<Item = Answer>) -> Result<Option<Lease>, BackendError> {
     let mut text = || fields.next().map_or(Ok(None), Answer::text_or_none);
     let (worker, started_at, token, sequence) = (text()?, text()?, text()?, text()?);
     Ok(worker.map(|worker| Lease {

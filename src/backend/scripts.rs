@@ -18,6 +18,7 @@ pub struct Script {
 struct Ready {
     text: String,
     sha: String,
+    only_reads: bool,
 }
 
 const INCLUDES: [(&str, &str); 4] = [
@@ -46,7 +47,8 @@ impl Script {
     /// Starts a call with these keys. The arguments follow with [`Cmd::arg`].
     pub(crate) fn call<K: ToRedisArgs>(&self, keys: &[K]) -> Cmd {
         let mut cmd = Cmd::with_capacity(3 + keys.len() + 8, 256);
-        cmd.arg("EVALSHA").arg(self.sha()).arg(keys.len());
+        // A user who may only read may call only what the server knows to read.
+        cmd.arg(if self.ready.only_reads { "EVALSHA_RO" } else { "EVALSHA" }).arg(self.sha()).arg(keys.len());
         for key in keys {
             cmd.arg(key);
         }
@@ -65,7 +67,7 @@ fn assemble(source: &str) -> Ready {
         text.push('\n');
     }
     let sha = redis::Script::new(&text).get_hash().to_owned();
-    Ready { text, sha }
+    Ready { text, sha, only_reads: source.contains("\n-- Safe: only reads.") }
 }
 
 macro_rules! scripts {
@@ -137,6 +139,10 @@ scripts! {
     EXPIRE = "expire", keys "(segment)*", args "task_prefix ttl (id)*";
     /// Lets one maintenance go on with the sweep.
     TURN = "turn", keys "sweep", args "interval";
+    /// Reads a slice of a segment behind an entry.
+    BROWSE = "browse", keys "segment", args "kind reverse score id limit head tail byte_budget prefix";
+    /// Tells since when the oldest READY task waits.
+    OLDEST = "oldest", keys "ready", args "step limit";
     /// Reads a page of a segment.
     PEEK = "peek", keys "segment", args "kind first last reverse head tail prefix";
 }

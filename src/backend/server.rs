@@ -33,6 +33,8 @@ impl Backend {
         let start = Instant::now();
         self.ping().await?;
         let round_trip = start.elapsed();
+        // A forbidden TIME is no error either.
+        let time_ms = self.now().await.ok().map(|now| now.timestamp_micros() as f64 / 1_000.0);
         let cmds = ["server", "memory", "persistence", "replication"].map(info).to_vec();
         let mut fields = HashMap::new();
         for section in self.link().commands(cmds, Resend::Safe).await?.into_iter().flatten() {
@@ -53,6 +55,7 @@ impl Backend {
             role: text("role"),
             uptime: number("uptime_in_seconds"),
             round_trip,
+            time_ms,
         })
     }
 }

@@ -190,6 +190,8 @@ pub struct ServerFacts {
     pub uptime: Option<u64>,
     /// The round trip of the question itself.
     pub round_trip: Duration,
+    /// The server's clock, in milliseconds since 1970.
+    pub time_ms: Option<f64>,
 }
 
 /// An event of the telemetry channel.

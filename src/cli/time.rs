@@ -1,22 +1,9 @@
 //! Durations and moments, as people and programs write them.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use jiff::{Span, SpanRelativeTo, Unit};
 use std::time::Duration;
 
-/// Reads a duration: `5m`, `2h30m`, `1d`, `1.5h`, `PT5M`.
-///
-/// # Errors
-/// Says what is expected. Months and years, which have no fixed length, are refused, and so are negative durations.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is no duration; write it like 30s, 5m, 2h30m, 1d or PT5M");
-    let span: Span = text.trim().parse().map_err(|_| wrong())?;
-    if span.is_negative() {
-        return Err(format!("`{text}` lies in the past; a duration is not negative"));
-    }
-    let seconds = span.total((Unit::Second, SpanRelativeTo::days_are_24_hours())).map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
-}
+pub use crate::task::parse_duration;
 
 /// As [`parse_duration`], for a wait that cannot be empty.
 ///

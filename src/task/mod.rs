@@ -3,6 +3,7 @@
 //! Everything here can be made and compared without a server. Absent on purpose: tokio, redis, any other room, and
 //! any knowledge of how Redis stores a task (that is the `backend` room's codec).
 
+mod duration;
 mod error;
 mod id;
 mod new;
@@ -14,6 +15,7 @@ mod segment;
 mod stamp;
 mod text;
 
+pub use duration::parse_duration;
 pub use error::{BUILTIN_PREFIX, ErrorRecord, LEASE_LOST_CLASS, LEASE_LOST_TEXT, is_subclass};
 pub use id::TaskId;
 pub use new::NewTask;

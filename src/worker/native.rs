@@ -60,6 +60,16 @@ impl Native {
         self.running.insert(sequence, (work.abort_handle(), cancellation));
     }
 
+    /// Whether it has a task of this name.
+    pub fn has(&self, func: &str) -> bool {
+        self.shop.registry.get(func).is_some()
+    }
+
+    /// How many attempts run.
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
     /// An attempt has told its end.
     pub fn forget(&mut self, sequence: u64) {
         self.running.remove(&sequence);

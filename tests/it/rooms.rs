@@ -25,11 +25,11 @@ struct Room {
 }
 
 /// The files directly in `src` are the room `root`.
-const ROOMS: [Room; 6] = [
+const ROOMS: [Room; 9] = [
     Room {
         name: "task",
         may_use: &[],
-        only: Some(&["serde", "chrono"]),
+        only: Some(&["serde", "chrono", "jiff"]),
         never: &["tokio", "redis", "ratatui", "crossterm", "clap"],
     },
     Room {
@@ -39,21 +39,44 @@ const ROOMS: [Room; 6] = [
         never: &["ratatui", "crossterm", "tui_input", "clap", "comfy_table", "color_eyre", "anstream"],
     },
     Room {
-        name: "worker",
+        name: "native",
         may_use: &["task", "backend"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
     },
-    Room { name: "inspector", may_use: &["task", "backend"], only: None, never: &["redis", "clap", "comfy_table"] },
+    Room {
+        name: "worker",
+        may_use: &["task", "backend", "native"],
+        only: None,
+        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
+    },
+    Room {
+        name: "filter",
+        may_use: &["task", "backend"],
+        only: Some(&["chrono", "strsim"]),
+        never: &["tokio", "redis", "ratatui", "crossterm", "tui_input", "clap"],
+    },
+    Room {
+        name: "inspector",
+        may_use: &["task", "backend", "filter"],
+        only: None,
+        never: &["redis", "clap", "comfy_table"],
+    },
+    Room {
+        name: "demo",
+        may_use: &["task", "backend", "native", "worker"],
+        only: None,
+        never: &["redis", "ratatui", "crossterm", "tui_input", "clap", "comfy_table"],
+    },
     Room {
         name: "cli",
-        may_use: &["task", "backend", "worker", "inspector"],
+        may_use: &["task", "backend", "filter", "native", "worker", "inspector", "demo"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },
     Room {
         name: "root",
-        may_use: &["task", "backend", "worker", "inspector", "cli"],
+        may_use: &["task", "backend", "filter", "native", "worker", "inspector", "demo", "cli"],
         only: None,
         never: &["redis", "ratatui", "crossterm", "tui_input"],
     },

@@ -25,6 +25,11 @@ fn readable(record: &TaskRecord, leased: bool) -> Readable {
     }
 }
 
+/// What a list shows of a record that was read whole.
+pub(crate) fn summary_of(record: &TaskRecord, leased: bool) -> Summary {
+    Summary::Readable(Box::new(readable(record, leased)))
+}
+
 /// What a list shows of a stored record: `head` is all of it, or its beginning where `tail` is not empty.
 pub(crate) fn excerpt(head: &[u8], tail: &[u8], leased: bool) -> Summary {
     let read = if tail.is_empty() {
