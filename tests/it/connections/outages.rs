@@ -168,16 +168,16 @@ async fn gone_and_back() {
     let mut server = TestRedis::setup().append_only().start();
     let backend = backend(&server.url(), LONG);
     let before = task(QUEUE);
-    backend.enqueue(&[before.clone()]).await.unwrap();
+    backend.enqueue(std::slice::from_ref(&before)).await.unwrap();
     backend.register(&registration(WORKER)).await.unwrap();
     let token = Token::new();
     let AcquireAnswer::Granted(granted) = acquire(&backend, &token, 1, 1, 1).await.unwrap() else { panic!() };
     server.crash();
     let next = task(QUEUE);
-    let error = backend.enqueue(&[next.clone()]).await.unwrap_err();
+    let error = backend.enqueue(std::slice::from_ref(&next)).await.unwrap_err();
     if error.is_uncertain() {
         // The first request after the end cannot know that it never arrived; the one after it can.
-        let error = backend.enqueue(&[next.clone()]).await.unwrap_err();
+        let error = backend.enqueue(std::slice::from_ref(&next)).await.unwrap_err();
         assert!(matches!(error, BackendError::Connect { .. }), "{error}");
         assert!(!error.is_uncertain() && error.is_passing());
     }
