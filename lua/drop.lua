@@ -47,6 +47,10 @@ for n, id in ipairs(ids) do
     answer[n] = { 'dropped', expected ~= '' and expected or found or 'orphan' }
   end
 end
+-- Read before anything is removed: a record that is on its way to another node of a cluster stops the script here.
+if #keys > 0 then
+  redis.call('EXISTS', unpack(keys))
+end
 for i, members in ipairs(left) do
   if #members > 0 then
     redis.call('ZREM', KEYS[i], unpack(members))

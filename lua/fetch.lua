@@ -7,14 +7,15 @@
 --   byte_budget  stops once what was read exceeds it; the first is always read
 -- Answer: a record each, for as many ids from the first as fit; '' where there is none.
 -- Safe: only reads.
+--@include fields
 local kind, prefix, budget = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, bytes = {}, 0
 for i = 4, #ARGV do
   local text = false
   if kind == 'finished' then
-    text = redis.pcall('GET', prefix .. ARGV[i])
+    text = only_wrong_type(redis.pcall('GET', prefix .. ARGV[i]))
   else
-    text = redis.pcall('HGET', prefix .. ARGV[i], 'data')
+    text = only_wrong_type(redis.pcall('HGET', prefix .. ARGV[i], 'data'))
   end
   if type(text) ~= 'string' then
     text = ''

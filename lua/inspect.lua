@@ -21,12 +21,12 @@ if #ids == 0 then
 end
 local places = {}
 for i, key in ipairs(KEYS) do
-  local listed = i == segment and scores or redis.pcall('ZMSCORE', key, unpack(ids))
+  local listed = i == segment and scores or only_wrong_type(redis.pcall('ZMSCORE', key, unpack(ids)))
   -- A key of another type lists nothing; the counts tell of it.
   places[i] = listed.err and {} or listed
 end
 local function state_of(key)
-  local found = redis.pcall('HEXISTS', key, 'data')
+  local found = only_wrong_type(redis.pcall('HEXISTS', key, 'data'))
   if type(found) == 'table' then
     return 'bad'
   end

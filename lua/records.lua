@@ -8,6 +8,7 @@
 --   id      candidates; one that a segment of KEYS lists is passed over
 -- Answer: {id, head, ttl} each; head is '' where it holds none; ttl in milliseconds, -1 for no end.
 -- Safe: only reads.
+--@include fields
 local prefix, kind, head = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local ids, listed = {}, {}
 for i = 4, #ARGV do
@@ -17,7 +18,7 @@ if #ids == 0 then
   return {}
 end
 for _, key in ipairs(KEYS) do
-  local scores = redis.pcall('ZMSCORE', key, unpack(ids))
+  local scores = only_wrong_type(redis.pcall('ZMSCORE', key, unpack(ids)))
   if not scores.err then
     for i = 1, #ids do
       listed[i] = listed[i] or scores[i]
@@ -29,9 +30,9 @@ for i, id in ipairs(ids) do
   local key = prefix .. id
   local ttl = not listed[i] and redis.call('PTTL', key) or -2
   if ttl == -1 or (ttl >= 0 and kind == 'all') then
-    local text = redis.pcall('HGET', key, 'data')
+    local text = only_wrong_type(redis.pcall('HGET', key, 'data'))
     if type(text) == 'table' then
-      text = redis.pcall('GETRANGE', key, 0, head)
+      text = only_wrong_type(redis.pcall('GETRANGE', key, 0, head))
     end
     if type(text) == 'string' then
       found[#found + 1] = { id, string.sub(text, 1, head), ttl }

@@ -1,32 +1,33 @@
 -- take_over: settle the leases of one queue that a silent worker of ours held.
 --
 -- KEYS: workers worker running ready wake
--- ARGV: worker queue silence token claim_ttl cursor limit task_prefix
+-- ARGV: worker queue silence token claim_ttl score id limit task_prefix
 --   silence    milliseconds without a heartbeat after which a worker counts as gone
 --   token      128 random bits; the fence of each claim
 --   claim_ttl  milliseconds that the claimer has to settle each
---   cursor     how many running entries to pass over, 0 at first
+--   score, id  the running entry to go on behind, '' for the beginning
 --   limit      how many entries to look at
--- Answer: {code, claimed, given_back, cursor}
+-- Answer: {code, claimed, given_back, score, id}
 --   code        'taken'; 'alive' where the worker has been heard of
 --   claimed     {id, data, lease_worker, lease_started_at, sequence} each: started, to be sent through the retry policy
 --   given_back  how many had not started and are READY again, uncharged
---   cursor      where to go on, -1 at the end
+--   score, id   the entry to go on behind, '' at the end
 -- Safe: the first call marks the worker as dead, so that one that wakes up is refused until it registers anew; each
 --   lease is given back or claimed in one step.
 --@include clock
 --@include fields
+--@include walk
 local worker_id, queue, silence, token = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local claim_ttl, cursor, limit, task_prefix = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8]
+local claim_ttl, task_prefix = tonumber(ARGV[5]), ARGV[9]
 local beat = redis.call('ZSCORE', KEYS[1], worker_id)
 local record = redis.call('HMGET', KEYS[2], 'dead', 'mark', 'id')
 if not record[1] and beat and tonumber(beat) > now - silence then
-  return { 'alive', {}, 0, -1 }
+  return { 'alive', {}, 0, '', '' }
 end
 local mark = tonumber(record[2] or -1)
 -- Where the worker's record is gone, nothing says what had started: all counts as started.
 local known = record[3] and true or false
-local ids = redis.call('ZRANGE', KEYS[3], cursor, cursor + limit - 1)
+local ids, _, next_score, next_id = walk(KEYS[3], ARGV[6], ARGV[7], tonumber(ARGV[8]))
 redis.call('ZCARD', KEYS[4])
 local claimed, given = {}, {}
 for _, id in ipairs(ids) do
@@ -56,8 +57,4 @@ end
 if #given > 0 then
   redis.call('PUBLISH', KEYS[5], queue)
 end
-local next_cursor = -1
-if #ids == limit then
-  next_cursor = cursor + limit - #given - #claimed
-end
-return { 'taken', claimed, #given, next_cursor }
+return { 'taken', claimed, #given, next_score, next_id }

@@ -113,7 +113,9 @@ impl BackendError {
             BackendError::Lost { .. } => Some("look at the task before you repeat it; the same line can be sent again"),
             BackendError::Refused { code, .. } => match code.as_str() {
                 "OOM" => Some("the server's memory is full: raise maxmemory, or purge finished tasks"),
-                "NOPERM" => Some("the ACL of this user lacks a permission: grant the command or key that is named"),
+                "NOPERM" => Some(
+                    "the ACL of this user lacks a permission: docs/acl.md lists what each role needs; ACL LOG names what was refused",
+                ),
                 "WRONGTYPE" => Some("a key of this queue holds another type: something else writes under this name"),
                 "READONLY" => Some("this is a replica: connect to its master"),
                 "LOADING" => Some("the server is still reading its data: wait for it"),
@@ -174,11 +176,16 @@ pub(crate) fn server_code(error: &RedisError) -> Option<String> {
     };
     let says = |text: &str| error.detail().is_some_and(|detail| detail.contains(text));
     Some(match code {
-        // A script met a key that is on its way to another node; it says so without a code.
-        "ERR" if says("attempted to access a non local key") => "TRYAGAIN".to_owned(),
+        // A script met a key that is on its way to another node; it says so without a code, and since Redis 8 in other
+        // words where it asked for several keys at once.
+        "ERR" if says("attempted to access a non local key") || says("during rehashing of the slot") => {
+            "TRYAGAIN".to_owned()
+        }
         "ERR" if says("while the cluster is down") => "CLUSTERDOWN".to_owned(),
-        // So does one that may not do what it does.
-        "ERR" if says("ACL failure in script") => "NOPERM".to_owned(),
+        // A long command of somebody who has not logged in is not even read.
+        "ERR" if says("Protocol error: unauthenticated") => "NOAUTH".to_owned(),
+        // A script that may not do what it does.
+        "ERR" if says("The user executing the script can't") || says("ACL failure in script") => "NOPERM".to_owned(),
         code => code.to_owned(),
     })
 }

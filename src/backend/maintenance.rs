@@ -66,7 +66,7 @@ pub enum TakenOver {
         /// How many had not started.
         given_back: u64,
         /// Where the next slice begins; none at the end.
-        cursor: Option<u64>,
+        next: Option<Cursor>,
     },
 }
 
@@ -160,7 +160,7 @@ impl Backend {
         worker: &str,
         queue: &str,
         silence: Duration,
-        cursor: u64,
+        from: &Cursor,
     ) -> Result<TakenOver, BackendError> {
         let keys = self.keys();
         let token = Token::new();
@@ -172,14 +172,14 @@ impl Backend {
             keys.wake(),
         ]);
         cmd.arg(worker).arg(queue).arg(silence.as_millis() as u64).arg(token.as_str());
-        cmd.arg(CLAIM_TTL.as_millis() as u64).arg(cursor).arg(SLICE).arg(keys.task_prefix());
-        let [code, claimed, given_back, cursor] = self.call("take_over", cmd).await?.array()?;
+        cmd.arg(CLAIM_TTL.as_millis() as u64).arg(&from.score).arg(&from.id).arg(SLICE).arg(keys.task_prefix());
+        let [code, claimed, given_back, score, id] = self.call("take_over", cmd).await?.array()?;
         match code.text()?.as_str() {
             "alive" => Ok(TakenOver::Alive),
             "taken" => Ok(TakenOver::Taken {
                 claimed: claims(claimed, queue, &token)?,
                 given_back: given_back.count()?,
-                cursor: u64::try_from(cursor.integer()?).ok(),
+                next: Cursor::read(score, id)?,
             }),
             _ => Err(BackendError::Unexpected { what: "take_over" }),
         }
@@ -208,7 +208,7 @@ fn ids(answer: Answer) -> Result<Vec<TaskId>, BackendError> {
     answer.list()?.into_iter().map(|id| id.text().map(TaskId::from)).collect()
 }
 
-fn claims(answer: Answer, queue: &str, token: &Token) -> Result<Vec<Claimed>, BackendError> {
+pub(super) fn claims(answer: Answer, queue: &str, token: &Token) -> Result<Vec<Claimed>, BackendError> {
     let claim = |answer: Answer| -> Result<Claimed, BackendError> {
         let [id, data, worker, started_at, _sequence] = answer.array()?;
         Ok(Claimed {

@@ -18,6 +18,8 @@ mod drop;
 mod durable;
 mod enqueue;
 mod error;
+#[cfg(test)]
+mod fuzz;
 mod give_back;
 mod heartbeat;
 mod keys;

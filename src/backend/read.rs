@@ -227,7 +227,7 @@ fn expiry_of(ttl: Typed) -> Option<Duration> {
     }
 }
 
-fn row(entry: Answer, queue: &str, segment: Segment) -> Result<TaskRow, BackendError> {
+pub(super) fn row(entry: Answer, queue: &str, segment: Segment) -> Result<TaskRow, BackendError> {
     let [id, score, length, head, tail, fields @ ..] = entry.array::<9>()?;
     let lease = lease_of(fields.into_iter())?;
     let length = length.integer()?;

@@ -18,6 +18,7 @@ pub struct Script {
 struct Ready {
     text: String,
     sha: String,
+    only_reads: bool,
 }
 
 const INCLUDES: [(&str, &str); 4] = [
@@ -46,7 +47,8 @@ impl Script {
     /// Starts a call with these keys. The arguments follow with [`Cmd::arg`].
     pub(crate) fn call<K: ToRedisArgs>(&self, keys: &[K]) -> Cmd {
         let mut cmd = Cmd::with_capacity(3 + keys.len() + 8, 256);
-        cmd.arg("EVALSHA").arg(self.sha()).arg(keys.len());
+        // A user who may only read may call only what the server knows to read.
+        cmd.arg(if self.ready.only_reads { "EVALSHA_RO" } else { "EVALSHA" }).arg(self.sha()).arg(keys.len());
         for key in keys {
             cmd.arg(key);
         }
@@ -65,7 +67,7 @@ fn assemble(source: &str) -> Ready {
         text.push('\n');
     }
     let sha = redis::Script::new(&text).get_hash().to_owned();
-    Ready { text, sha }
+    Ready { text, sha, only_reads: source.contains("\n-- Safe: only reads.") }
 }
 
 macro_rules! scripts {
@@ -109,14 +111,14 @@ scripts! {
     /// Reads records of known ids.
     FETCH = "fetch", keys "segment", args "kind prefix byte_budget (id)*";
     /// Removes a slice of a segment.
-    PURGE = "purge", keys "segment running", args "kind limit max_score task_prefix result_prefix";
+    PURGE = "purge", keys "segment (elsewhere)*", args "kind limit max_score task_prefix result_prefix";
     /// Moves what is due.
     MOVER = "mover", keys "scheduled ready running quarantine wake", args "queue limit task_prefix";
     /// Claims leases that are over.
     REAP = "reap", keys "running quarantine", args "limit token claim_ttl task_prefix result_prefix";
     /// Settles the leases of a silent worker.
     TAKE_OVER = "take_over", keys "workers worker running ready wake",
-        args "worker queue silence token claim_ttl cursor limit task_prefix";
+        args "worker queue silence token claim_ttl score id limit task_prefix";
     /// Says that a worker is alive.
     HEARTBEAT = "heartbeat", keys "workers worker", args "worker mode ttl mark (field value)*";
     /// Names the workers that are silent.

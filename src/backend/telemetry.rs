@@ -47,7 +47,7 @@ impl TelemetryStream {
     }
 }
 
-fn event_of(text: &str) -> Option<TelemetryEvent> {
+pub(super) fn event_of(text: &str) -> Option<TelemetryEvent> {
     match text.split_once(':')? {
         ("ingress", queue) => Some(TelemetryEvent::Ingress(queue.to_owned())),
         ("egress", queue) => Some(TelemetryEvent::Egress(queue.to_owned())),

@@ -39,14 +39,18 @@ impl Backend {
         });
         let records = self.link().commands(records.collect(), Resend::Safe).await?;
         for (worker, record) in workers.iter_mut().zip(records) {
-            let record = record.map_err(|e| BackendError::sort(e, self.endpoint()))?;
-            fill(worker, Answer::new("workers", record))?;
+            match record {
+                Ok(record) => fill(worker, Answer::new("workers", record))?,
+                // A record of another type is none, and hides no other worker.
+                Err(error) if error.code() == Some("WRONGTYPE") => {}
+                Err(error) => return Err(BackendError::sort(error, self.endpoint())),
+            }
         }
         Ok(workers)
     }
 }
 
-fn fill(worker: &mut WorkerInfo, record: Answer) -> Result<(), BackendError> {
+pub(super) fn fill(worker: &mut WorkerInfo, record: Answer) -> Result<(), BackendError> {
     let [dead, host, pid, version, queues, since, running] = record.array()?;
     worker.dead = dead.text_or_none()?.is_some();
     worker.host = host.text_or_none()?.unwrap_or_default();

@@ -18,6 +18,8 @@ pub struct Context {
     pub config: Config,
     /// The output.
     pub out: Out,
+    /// What the binary is called.
+    pub name: String,
     backend: Backend,
 }
 
@@ -26,14 +28,19 @@ impl Context {
     ///
     /// # Errors
     /// Where the settings cannot be used.
-    pub fn new(config: Config, out: Out) -> Result<Self, CliError> {
+    pub fn new(config: Config, out: Out, name: String) -> Result<Self, CliError> {
         let backend = Backend::new(config.settings())?;
-        Ok(Self { config, out, backend })
+        Ok(Self { config, out, name, backend })
     }
 
     /// The backend. Nothing is sent before the first request.
     pub fn backend(&self) -> &Backend {
         &self.backend
+    }
+
+    /// Asks another backend from here on.
+    pub fn use_backend(&mut self, backend: Backend) {
+        self.backend = backend;
     }
 
     /// Whether everything that changes something is refused.
@@ -122,7 +129,8 @@ mod tests {
         let known = ["default".to_owned(), "emails".to_owned(), "räksmörgås".to_owned()];
         assert_eq!(meant("email", &known).map(String::as_str), Some("emails"));
         assert_eq!(meant("Defualt", &known).map(String::as_str), Some("default"));
-        assert_eq!(meant("raksmorgas", &known), None);
+        assert_eq!(meant("raksmorgas", &known).map(String::as_str), Some("räksmörgås"));
+        assert_eq!(meant("payments", &known), None);
         assert_eq!(meant("x", &[]), None);
     }
 }

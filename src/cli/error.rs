@@ -102,28 +102,41 @@ impl CliError {
     }
 }
 
-impl From<BackendError> for CliError {
+impl CliError {
+    /// A failure with its causes below it.
     #[track_caller]
-    fn from(error: BackendError) -> Self {
-        let exit = match &error {
-            BackendError::Settings(_) | BackendError::Invalid(_) => Exit::Usage,
-            _ => Exit::Unreachable,
-        };
+    pub fn caused(exit: Exit, error: &dyn Error) -> Self {
         let mut causes = vec![error.to_string()];
         let mut source = error.source();
         while let Some(cause) = source {
             causes.push(cause.to_string());
             source = cause.source();
         }
-        let mut causes = causes.into_iter().rev().map(|cause| visible(&cause).into_owned());
+        // Layers below tell the same thing more than once.
+        causes.dedup();
+        let mut causes = causes.into_iter().rev().map(|cause| lines_visible(&cause));
         // The error itself is always among its causes.
         let first = Report::msg(causes.next().unwrap_or_default());
-        let report = causes.fold(first, |report, cause| report.wrap_err(cause));
-        let this = Self { exit, report: Some(report) };
+        Self { exit, report: Some(causes.fold(first, |report, cause| report.wrap_err(cause))) }
+    }
+}
+
+impl From<BackendError> for CliError {
+    #[track_caller]
+    fn from(error: BackendError) -> Self {
+        let this = Self::caused(exit_of(&error), &error);
         match error.hint() {
             Some(hint) => this.hint(hint),
             None => this,
         }
+    }
+}
+
+/// The exit code of an error of the backend.
+pub fn exit_of(error: &BackendError) -> Exit {
+    match error {
+        BackendError::Settings(_) | BackendError::Invalid(_) => Exit::Usage,
+        _ => Exit::Unreachable,
     }
 }
 

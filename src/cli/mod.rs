@@ -15,9 +15,10 @@ mod verbs;
 
 pub use error::Exit;
 
-use args::{Cli, ColorWhen, Verb};
+use crate::worker::Worker;
+use args::{Cli, ColorWhen, GlobalArgs, Verb};
 use clap::FromArgMatches;
-use config::{Config, World};
+use config::{Config, WorkerPart, World};
 use context::Context;
 use error::CliError;
 use output::Out;
@@ -25,11 +26,32 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs the command line of this process.
+/// Runs the command line of this process. Its worker knows no tasks of its own.
 pub fn main() -> ExitCode {
+    main_with(|worker| worker)
+}
+
+/// Runs the command line of this process for a program with tasks of its own: every verb, and a worker that knows them.
+///
+/// What `prepare` sets are this program's defaults; flags, variables and files go before them.
+///
+/// ```no_run
+/// use threadmill::native::Task;
+///
+/// const ADD: Task<(i64, i64), i64> = Task::new("shop.tasks.add");
+///
+/// async fn add((a, b): (i64, i64)) -> Result<i64, std::convert::Infallible> {
+///     Ok(a + b)
+/// }
+///
+/// fn main() -> std::process::ExitCode {
+///     threadmill::cli::main_with(|worker| worker.task(ADD, add))
+/// }
+/// ```
+pub fn main_with(prepare: impl FnOnce(Worker) -> Worker) -> ExitCode {
     error::install_reports();
     let words: Vec<OsString> = std::env::args_os().collect();
-    match run(&words) {
+    match run(&words, prepare) {
         Ok(exit) => exit.into(),
         Err(error) => {
             error.print();
@@ -38,7 +60,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[OsString]) -> Result<Exit, CliError> {
+fn run(words: &[OsString], prepare: impl FnOnce(Worker) -> Worker) -> Result<Exit, CliError> {
     let cli = match parse(words) {
         Ok(cli) => cli,
         Err(error) => {
@@ -48,17 +70,29 @@ fn run(words: &[OsString]) -> Result<Exit, CliError> {
         }
     };
     let name = binary_name(words);
-    let config = Config::load(&cli.global, &World::real())?;
+    let config = load(&cli)?;
     let mut out = Out::new(config.color.value);
     log_to_stderr(&cli);
     let exit = match &cli.verb {
         Verb::Config(args) => verbs::config::run(&config, &mut out, args)?,
         Verb::Completions(args) => verbs::completions::run(&mut out, &name, args)?,
         Verb::Man(args) => verbs::man::run(&mut out, &name, args)?,
-        verb => return run_async(verb, config, out),
+        verb => return run_async(verb, Context::new(config, out, name)?, prepare),
     };
     out.flush()?;
     Ok(exit)
+}
+
+/// The settings of this call. The demo has a Redis of its own, and no setting of another is to be in its way.
+fn load(cli: &Cli) -> Result<Config, CliError> {
+    match &cli.verb {
+        Verb::Worker(args) => Config::load(&cli.global, &args.options, &World::real()),
+        Verb::Demo(_) => {
+            let flags = GlobalArgs { color: cli.global.color, ..GlobalArgs::default() };
+            Config::load(&flags, &WorkerPart::default(), &World::silent())
+        }
+        _ => Config::load(&cli.global, &WorkerPart::default(), &World::real()),
+    }
 }
 
 /// What the library tells of itself, on stderr, where `-v` asks for it. Worker and inspector have logs of their own.
@@ -105,24 +139,23 @@ fn binary_name(words: &[OsString]) -> String {
 }
 
 /// Runs a verb that talks to Redis. One thread is enough for those that ask and answer, and it starts faster.
-fn run_async(verb: &Verb, config: Config, out: Out) -> Result<Exit, CliError> {
+fn run_async(verb: &Verb, mut cx: Context, prepare: impl FnOnce(Worker) -> Worker) -> Result<Exit, CliError> {
     let many = matches!(verb, Verb::Worker(_) | Verb::Demo(_) | Verb::Inspector(_));
     let mut builder = match many {
         true => tokio::runtime::Builder::new_multi_thread(),
         false => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder.enable_all().build().map_err(|e| CliError::failed("cannot start the runtime", &e))?;
-    runtime.block_on(async {
-        let mut cx = Context::new(config, out)?;
-        let result = dispatch(verb, &mut cx).await;
-        // What was printed before an error belongs to the answer.
-        let flushed = cx.out.flush();
-        let exit = result?;
-        flushed.map(|()| exit)
-    })
+    let result = runtime.block_on(dispatch(verb, &mut cx, prepare));
+    // A blocking task that was cut off must not hold up the end.
+    runtime.shutdown_background();
+    // What was printed before an error belongs to the answer.
+    let flushed = cx.out.flush();
+    let exit = result?;
+    flushed.map(|()| exit)
 }
 
-async fn dispatch(verb: &Verb, cx: &mut Context) -> Result<Exit, CliError> {
+async fn dispatch(verb: &Verb, cx: &mut Context, prepare: impl FnOnce(Worker) -> Worker) -> Result<Exit, CliError> {
     match verb {
         Verb::Queues(args) => verbs::queues::run(cx, args).await,
         Verb::Tasks(args) => verbs::tasks::run(cx, args).await,
@@ -134,8 +167,12 @@ async fn dispatch(verb: &Verb, cx: &mut Context) -> Result<Exit, CliError> {
         Verb::Requeue(args) => verbs::requeue::run(cx, args).await,
         Verb::Drop(args) => verbs::drop::run(cx, args).await,
         Verb::Purge(args) => verbs::purge::run(cx, args).await,
-        Verb::Worker(args) => verbs::worker::run(cx, args).await,
-        Verb::Demo(args) => verbs::demo::run(args).await,
+        Verb::Move(args) => verbs::r#move::run(cx, args).await,
+        Verb::Promote(args) => verbs::promote::run(cx, args).await,
+        Verb::Postpone(args) => verbs::postpone::run(cx, args).await,
+        Verb::Doctor(args) => verbs::doctor::run(cx, args).await,
+        Verb::Worker(args) => verbs::worker::run(cx, args, prepare).await,
+        Verb::Demo(args) => verbs::demo::run(cx, args).await,
         // These need no Redis and have run.
         Verb::Config(_) | Verb::Completions(_) | Verb::Man(_) => Ok(Exit::Done),
     }

@@ -109,10 +109,10 @@ impl Demo {
     pub async fn stop(mut self) {
         self.traffic.abort();
         self.stopper.stop();
-        if let Some(mut worker) = self.worker.take() {
-            if tokio::time::timeout(END_LIMIT, &mut worker).await.is_err() {
-                worker.abort();
-            }
+        if let Some(mut worker) = self.worker.take()
+            && tokio::time::timeout(END_LIMIT, &mut worker).await.is_err()
+        {
+            worker.abort();
         }
     }
 }

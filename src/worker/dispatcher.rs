@@ -9,15 +9,13 @@
 
 use crate::task::TaskId;
 use crate::worker::lease::Lease;
+use crate::worker::moves::{Command, Event, Limits, Plan};
+use crate::worker::pool::Pool;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-/// What is taken ahead is to start within this time.
-const PREFETCH_HORIZON: Duration = Duration::from_millis(50);
 /// What has waited this long for a place is given back: the guess that it would start soon was wrong.
 const WAIT_MAX: Duration = Duration::from_millis(250);
-/// How much the last duration counts in the running mean.
-const MEAN_WEIGHT: f64 = 0.1;
 /// While the telemetry wakes the worker, it looks by itself this many times as rarely.
 const LISTENING_FACTOR: u32 = 5;
 /// A worker that has been busy this long stops listening to the telemetry.
@@ -25,115 +23,12 @@ const BUSY_BEFORE_DEAF: Duration = Duration::from_secs(1);
 /// How long a forced end waits for Redis to take what was cut off.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// The bounds that a dispatcher keeps.
-#[derive(Clone, Debug)]
-pub(crate) struct Limits {
-    pub queues: Vec<String>,
-    pub concurrency: usize,
-    pub threads: usize,
-    pub fetch_max: usize,
-    pub prefetch: usize,
-    pub byte_budget: usize,
-    pub max_tasks: Option<u64>,
-    pub exit_empty: bool,
-    pub poll: Duration,
-    pub poll_max: Duration,
-    pub grace: Option<Duration>,
-}
-
-/// What has happened.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// The worker is registered, under an id of which no lease exists yet.
-    Registered,
-    /// The server does not know this worker (any more): what it held is not its own.
-    Unregistered,
-    /// A request for tasks was answered.
-    Granted(Vec<Lease>),
-    /// An attempt ended after this long, or had not begun.
-    Finished { sequence: u64, took: Duration },
-    /// The server knows that everything up to this number has started.
-    Marked(u64),
-    /// Redis took this many ends.
-    Settled(usize),
-    /// A task of this worker will run again.
-    Retried(TaskId),
-    /// These are not waiting any more, or are in other hands.
-    Elsewhere(Vec<TaskId>),
-    /// There may be tasks.
-    Woken,
-    /// Whether the telemetry can be heard.
-    Listening(bool),
-    /// Stop taking tasks, finish what runs.
-    Stop,
-    /// End now.
-    Force,
-    /// Time has passed.
-    Tick,
-}
-
-/// What is to be done.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// Register under a fresh id.
-    Register,
-    /// Ask for tasks.
-    Fetch(Plan),
-    /// Begin.
-    Start(Lease),
-    /// Tell the server that everything up to this number has started.
-    Mark(u64),
-    /// Give back what has not started.
-    GiveBack(Vec<Lease>),
-    /// Give back what waits inside the executor.
-    Drain,
-    /// End these attempts; nobody is told.
-    Cancel(Vec<Lease>),
-    /// End these attempts and send them through retry as lost leases.
-    CutOff(Vec<Lease>),
-    /// Listen to the telemetry, or stop it.
-    Listen(bool),
-    /// Find out which of these still wait for this worker.
-    CheckRetries(Vec<TaskId>),
-    /// The end.
-    Exit,
-}
-
-/// A request for tasks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// In the order of this turn.
-    pub queues: Vec<String>,
-    pub count: usize,
-    pub start_now: usize,
-    pub sequence: u64,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
     Draining,
     Ending,
     Done,
-}
-
-/// The places of one kind of work.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pool {
-    running: usize,
-    /// The sum of the starts of what runs, in seconds.
-    starts: f64,
-    /// The mean of the last durations, in seconds.
-    mean: Option<f64>,
-}
-
-impl Pool {
-    /// How many of the running will end within the horizon, as far as the last durations and the ages tell.
-    fn ends_soon(&self, now: f64) -> usize {
-        let (Some(mean), true) = (self.mean, self.running > 0) else { return 0 };
-        let age = now - self.starts / self.running as f64;
-        (self.running as f64 * PREFETCH_HORIZON.as_secs_f64() / mean.max(age).max(1e-6)) as usize
-    }
 }
 
 #[derive(Debug)]
@@ -202,6 +97,11 @@ impl Dispatcher {
     /// How many attempts run.
     pub fn running(&self) -> usize {
         self.running.len()
+    }
+
+    /// How many attempts may run, from now on.
+    pub fn set_concurrency(&mut self, concurrency: usize) {
+        self.limits.concurrency = concurrency.max(1);
     }
 
     /// When [`Event::Tick`] is due, where anything waits for time to pass.
@@ -283,15 +183,14 @@ impl Dispatcher {
         }
         self.turn += 1;
         // Queues of blocking work take turns with the others, where both have room.
-        let first = self.turn % 2 == 0;
+        let first = self.turn.is_multiple_of(2);
         let Some(plan) = self.plan(first, now).or_else(|| self.plan(!first, now)) else { return };
         self.next_sequence += plan.count as u64;
         self.fetch = Some(plan.clone());
         self.woken = false;
-        if let Some(since) = self.busy_since {
-            if self.wants_to_listen && now.duration_since(since) >= BUSY_BEFORE_DEAF {
-                self.listen(false, out);
-            }
+        let is_busy = self.busy_since.is_some_and(|since| now.duration_since(since) >= BUSY_BEFORE_DEAF);
+        if is_busy && self.wants_to_listen {
+            self.listen(false, out);
         }
         out.push(Command::Fetch(plan));
     }
@@ -404,9 +303,7 @@ impl Dispatcher {
                 too_many.push(lease);
                 continue;
             }
-            let pool = &mut self.pools[usize::from(lease.is_blocking)];
-            pool.running += 1;
-            pool.starts += at;
+            self.pools[usize::from(lease.is_blocking)].begin(at);
             self.running.insert(lease.sequence, (lease.clone(), at));
             out.push(Command::Start(lease));
         }
@@ -422,19 +319,13 @@ impl Dispatcher {
     fn finished(&mut self, sequence: u64, took: Duration) {
         self.unsettled += 1;
         if let Some((lease, at)) = self.running.remove(&sequence) {
-            let pool = &mut self.pools[usize::from(lease.is_blocking)];
-            pool.running -= 1;
-            pool.starts = if pool.running == 0 { 0.0 } else { pool.starts - at };
-            let seconds = took.as_secs_f64();
-            pool.mean = Some(pool.mean.map_or(seconds, |mean| mean + (seconds - mean) * MEAN_WEIGHT));
+            self.pools[usize::from(lease.is_blocking)].end(at, took);
         }
     }
 
     /// Forgets what runs, and answers it.
     fn clear_running(&mut self) -> Vec<Lease> {
-        for pool in &mut self.pools {
-            (pool.running, pool.starts) = (0, 0.0);
-        }
+        self.pools.iter_mut().for_each(Pool::clear);
         self.running.drain().map(|(_, (lease, _))| lease).collect()
     }
 

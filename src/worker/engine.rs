@@ -2,10 +2,12 @@
 
 use crate::backend::{Backend, BackendError};
 use crate::task::{Segment, TaskId};
-use crate::worker::dispatcher::{Command, Dispatcher, Event, Limits};
+use crate::worker::bridge::Bridge;
+use crate::worker::dispatcher::Dispatcher;
 use crate::worker::fetch::{Fetch, Fetched, fetch};
 use crate::worker::heartbeat::Pulse;
 use crate::worker::lease::{Finished, Lease};
+use crate::worker::moves::{Command, Event, Limits};
 use crate::worker::native::{Native, Shop};
 use crate::worker::options::WorkerOptions;
 use crate::worker::settle::{Gathered, Report, Settlement, Tally, send};
@@ -43,6 +45,8 @@ pub(crate) struct Engine {
     dispatcher: Dispatcher,
     shop: Arc<Shop>,
     native: Native,
+    python: Option<Bridge>,
+    concurrency: usize,
     pulse: Arc<Pulse>,
     waker: Waker,
     signals: UnboundedSender<Signal>,
@@ -70,6 +74,7 @@ impl Engine {
         backend: Backend,
         options: &WorkerOptions,
         native: Native,
+        python: Option<Bridge>,
         pulse: Arc<Pulse>,
         waker: Waker,
         signals: UnboundedSender<Signal>,
@@ -92,6 +97,8 @@ impl Engine {
             byte_budget: options.byte_budget,
             dispatcher: Dispatcher::new(limits),
             native,
+            python,
+            concurrency: options.concurrency.max(1),
             waker,
             signals,
             worker: pulse.fresh_id(),
@@ -143,6 +150,11 @@ impl Engine {
                 Some(signal) = signals.recv() => self.signalled(signal),
                 () = &mut timer, if tick.is_some() => self.event(Event::Tick),
             }
+            if let Some(python) = &self.python {
+                // What runs in this process takes no place from the children.
+                let native = self.native.running_async().min(self.concurrency);
+                self.dispatcher.set_concurrency(python.places() + native);
+            }
             self.dispatcher.proceed(Instant::now(), &mut self.commands);
             if self.obey() {
                 let is_settled = self.settle.is_none() && self.gathered.is_empty();
@@ -162,7 +174,9 @@ impl Engine {
         for finished in ended {
             let sequence = finished.lease.sequence;
             self.native.forget(sequence);
-            self.event(Event::Finished { sequence, took: finished.took });
+            if !self.python.as_mut().is_some_and(|python| python.was_cut_off(sequence)) {
+                self.event(Event::Finished { sequence, took: finished.took });
+            }
             let until = finished.lease.since + ttl;
             self.gathered.push(Settlement::new(finished, until));
         }
@@ -244,15 +258,21 @@ impl Engine {
                     };
                     self.fetch = Some(Box::pin(fetch(self.backend.clone(), self.shop.clone(), request)));
                 }
-                Command::Start(lease) => self.native.start(lease),
+                Command::Start(lease) => self.start(lease),
                 Command::Mark(mark) => self.gathered.mark(mark),
                 Command::GiveBack(leases) => {
                     let until = self.until();
                     leases.iter().for_each(|lease| self.gathered.push(Settlement::unstarted(lease, until)));
                 }
-                Command::Drain => self.native.drain(),
-                Command::Cancel(leases) => leases.iter().for_each(|lease| self.native.cancel(lease.sequence)),
-                Command::CutOff(leases) => leases.iter().for_each(|lease| self.cut_off(lease)),
+                Command::Drain => {
+                    self.native.drain();
+                    self.python.iter_mut().for_each(Bridge::drain);
+                }
+                Command::Cancel(leases) => leases.iter().for_each(|lease| self.cancel(lease.sequence)),
+                Command::CutOff(leases) => {
+                    leases.iter().for_each(|lease| self.cut_off(lease));
+                    self.python.iter_mut().for_each(Bridge::cut_off);
+                }
                 Command::Listen(listen) => self.waker.listen(listen),
                 Command::CheckRetries(ids) => {
                     tokio::spawn(check_retries(self.backend.clone(), ids, self.signals.clone()));
@@ -260,11 +280,29 @@ impl Engine {
                 Command::Exit => is_end = true,
             }
         }
+        self.python.iter_mut().for_each(Bridge::flush);
         self.commands = commands;
         is_end
     }
 
+    /// Begins an attempt: a registered task here, another one in the children, where there are any.
+    fn start(&mut self, lease: Lease) {
+        match (&mut self.python, &lease.record) {
+            (Some(python), Ok(record)) if !self.native.has(&record.spec.func) => python.start(&lease, record),
+            _ => self.native.start(lease),
+        }
+    }
+
+    fn cancel(&mut self, sequence: u64) {
+        self.native.cancel(sequence);
+        self.python.iter_mut().for_each(|python| python.cancel(sequence));
+    }
+
     fn cut_off(&mut self, lease: &Lease) {
+        if self.python.as_ref().is_some_and(|python| python.holds(lease.sequence)) {
+            // All of them together, and after their policies were asked.
+            return;
+        }
         self.native.cancel(lease.sequence);
         let end = self.native.cut_off(lease);
         let finished = Finished { lease: lease.clone(), took: lease.since.elapsed(), end };

@@ -2,8 +2,8 @@
 
 use crate::backend::codec::decode;
 use crate::backend::{AcquireAnswer, AcquireRequest, Backend, Leased, SetAside, SetAsideReason, Token};
-use crate::worker::dispatcher::Plan;
 use crate::worker::lease::{Lease, Leasehold};
+use crate::worker::moves::Plan;
 use crate::worker::native::Shop;
 use crate::worker::pause::Pause;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub(crate) async fn fetch(backend: Backend, shop: Arc<Shop>, request: Fetch) -> 
         };
         match backend.acquire(&acquire).await {
             Ok(AcquireAnswer::Granted(acquired)) => {
-                acquired.set_aside.iter().for_each(|note| tell(note));
+                acquired.set_aside.iter().for_each(tell);
                 let hold = |leased| Arc::new(hold(leased, &shop, &request.worker, since));
                 return Fetched::Leases(acquired.leases.into_iter().map(hold).collect());
             }

@@ -2,12 +2,15 @@
 //! are taken over, queues are found.
 
 use crate::backend::codec::{Attempt, decode};
-use crate::backend::{Backend, BackendError, Claimed, TakenOver};
+use crate::backend::{Backend, BackendError, Claimed, Cursor, TakenOver};
+use crate::worker::bridge;
 use crate::worker::conclude::lease_lost;
 use crate::worker::lease::End;
 use crate::worker::native::Shop;
 use crate::worker::options::WorkerOptions;
+use crate::worker::python::Pool;
 use crate::worker::settle::{Round, Settlement, send};
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -23,6 +26,9 @@ const SWEEP_EVERY: Duration = Duration::from_secs(10);
 const SEARCH_BUDGET: Duration = Duration::from_millis(5);
 /// How long the claimer of a lease has to settle it; shorter than the claim lasts.
 const SETTLE_LIMIT: Duration = Duration::from_secs(45);
+
+/// How long a retry policy of a Django site may take over a lost lease.
+const VERDICT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Something that is done again and again.
 #[derive(Clone, Copy)]
@@ -52,6 +58,8 @@ pub(crate) struct Maintenance {
     pub options: WorkerOptions,
     /// How many workers there are, for others to know.
     pub peers: Arc<AtomicUsize>,
+    /// Who knows the retry policies of a Django site.
+    pub python: Option<Pool>,
 }
 
 impl Maintenance {
@@ -157,17 +165,17 @@ impl Maintenance {
         silence: Duration,
     ) -> Result<bool, BackendError> {
         for queue in queues {
-            let mut next = Some(0);
-            while let Some(cursor) = next {
-                match self.backend.take_over(worker, queue, silence, cursor).await? {
+            let mut from = Some(Cursor::default());
+            while let Some(cursor) = from {
+                match self.backend.take_over(worker, queue, silence, &cursor).await? {
                     TakenOver::Alive => return Ok(false),
-                    TakenOver::Taken { claimed, given_back, cursor } => {
+                    TakenOver::Taken { claimed, given_back, next } => {
                         if !claimed.is_empty() || given_back > 0 {
                             let started = claimed.len();
                             tracing::warn!(worker, queue, started, given_back, "a worker is silent; its tasks go on");
                         }
                         self.settle(claimed).await;
-                        next = cursor;
+                        from = next;
                     }
                 }
             }
@@ -181,21 +189,30 @@ impl Maintenance {
             return;
         }
         let until = Instant::now() + SETTLE_LIMIT;
-        let settlement = |claim: Claimed| {
-            let end = match decode(&claim.data) {
-                Ok(record) => {
-                    let finished_at = self.shop.clock.now();
-                    let started_at = claim.started_at.as_ref().map_or(finished_at, |stamp| stamp.at());
-                    let attempt = Attempt { worker: claim.worker, started_at, finished_at };
-                    let entry = self.shop.registry.get(&record.spec.func).map(|entry| &**entry);
-                    lease_lost(&record, &attempt, entry)
-                }
-                Err(error) => End::Unreadable(error),
-            };
-            Settlement { id: claim.id, queue: claim.queue, token: claim.token, end, until }
-        };
-        let ends = claimed.into_iter().map(settlement).collect();
+        let settlements = claimed.into_iter().map(|claim| self.end_of(claim, until));
+        let ends = join_all(settlements).await.into_iter().flatten().collect();
         send(self.backend.clone(), Round { worker: "".into(), mark: None, ends }).await;
+    }
+
+    /// What becomes of a claimed task; nothing where its policy gives no verdict in time, and the claim runs out.
+    async fn end_of(&self, claim: Claimed, until: Instant) -> Option<Settlement> {
+        let end = match decode(&claim.data) {
+            Ok(record) => {
+                let finished_at = self.shop.clock.now();
+                let started_at = claim.started_at.as_ref().map_or(finished_at, |stamp| stamp.at());
+                let attempt = Attempt { worker: claim.worker, started_at, finished_at };
+                let entry = self.shop.registry.get(&record.spec.func).map(|entry| &**entry);
+                match (&self.python, entry) {
+                    (Some(pool), None) => {
+                        let asked = tokio::time::timeout(VERDICT_LIMIT, bridge::lease_lost(pool, record, &attempt));
+                        asked.await.ok()?
+                    }
+                    _ => lease_lost(&record, &attempt, entry),
+                }
+            }
+            Err(error) => End::Unreadable(error),
+        };
+        Some(Settlement { id: claim.id, queue: claim.queue, token: claim.token, end, until })
     }
 
     /// One turn of what can wait: waiting records lose a time to live, what nothing lists gets one, ids that break the

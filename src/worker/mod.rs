@@ -4,6 +4,7 @@
 //! I/O; executors run the tasks. The signs of life have a thread and a connection of their own, so that no task can make
 //! the worker look dead. May use `task`, `backend` and `native`; never clap, ratatui or the redis crate.
 
+mod bridge;
 mod clock;
 mod conclude;
 mod dispatcher;
@@ -13,9 +14,12 @@ mod heartbeat;
 mod lease;
 pub mod log;
 mod maintenance;
+mod moves;
 mod native;
 mod options;
 mod pause;
+mod pool;
+pub mod python;
 mod settle;
 mod signals;
 mod wake;
@@ -25,7 +29,9 @@ pub use signals::{Stop, Stopper};
 
 use crate::backend::{Backend, BackendError};
 use crate::native::{BlockingHandler, Failure, Handler, Registry, States, Task};
+use bridge::{Bridge, Crew};
 use engine::{Engine, Signal};
+use python::{PythonError, PythonOptions};
 use serde::Serialize;
 use std::future::Future;
 use std::sync::Arc;
@@ -56,6 +62,7 @@ pub struct Worker {
     options: WorkerOptions,
     registry: Registry,
     states: States,
+    python: Option<PythonOptions>,
 }
 
 /// Why a worker did not start.
@@ -75,6 +82,9 @@ pub enum WorkerError {
     /// Its backend cannot be used.
     #[error("the worker cannot use its backend")]
     Backend(#[source] BackendError),
+    /// The site whose tasks it is to run cannot be used.
+    #[error("the worker cannot run the site's tasks")]
+    Python(#[source] PythonError),
     /// The signals of the operating system cannot be heard.
     #[error("the worker cannot listen to signals")]
     Signals(#[source] std::io::Error),
@@ -105,13 +115,29 @@ pub struct Summary {
 impl Worker {
     /// A worker with the default options and no tasks.
     pub fn new(backend: Backend) -> Self {
-        Self { backend, options: WorkerOptions::default(), registry: Registry::new(), states: States::default() }
+        Self {
+            backend,
+            options: WorkerOptions::default(),
+            registry: Registry::new(),
+            states: States::default(),
+            python: None,
+        }
     }
 
     /// Sets all options.
     pub fn options(mut self, options: WorkerOptions) -> Self {
         self.options = options;
         self
+    }
+
+    /// The options, to be changed one by one.
+    pub fn options_mut(&mut self) -> &mut WorkerOptions {
+        &mut self.options
+    }
+
+    /// The names of the tasks that it knows, sorted.
+    pub fn task_names(&self) -> Vec<&str> {
+        self.registry.names()
     }
 
     /// Sets the queues that it takes tasks from, in rotation.
@@ -151,6 +177,12 @@ impl Worker {
     /// Takes a whole registry in place of what was registered before.
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
+        self
+    }
+
+    /// Runs the tasks of a Django site beside the registered ones, which go before those of the same name.
+    pub fn python(mut self, options: PythonOptions) -> Self {
+        self.python = Some(options);
         self
     }
 
@@ -197,16 +229,23 @@ impl Worker {
     /// # Errors
     /// [`WorkerError`] where it could not start.
     pub async fn run_with(self, stopper: Stopper) -> Result<Summary, WorkerError> {
-        let Self { backend, options, registry, states } = self;
+        let Self { backend, options, registry, states, python } = self;
         if options.queues.is_empty() {
             return Err(WorkerError::NoQueue);
         }
         if let Some((task, state)) = registry.missing_state(&states) {
             return Err(WorkerError::MissingState { task, state });
         }
+        let crew = match python {
+            Some(mut python) => {
+                python.largest_value = python.largest_value.min(backend.settings().max_payload);
+                Some(Crew::start(python).await.map_err(WorkerError::Python)?)
+            }
+            None => None,
+        };
         // Its end follows when this future is dropped, finished or not.
         let _stop_on_drop = stopper.stop_on_drop();
-        let work = tokio::spawn(work(backend, options, registry, states, stopper));
+        let work = tokio::spawn(work(backend, options, registry, states, crew, stopper));
         work.await.map_err(WorkerError::Broken)?.map_err(WorkerError::Backend)
     }
 }
@@ -216,6 +255,7 @@ async fn work(
     options: WorkerOptions,
     registry: Registry,
     states: States,
+    crew: Option<Crew>,
     stopper: Stopper,
 ) -> Result<Summary, BackendError> {
     let clock = Arc::new(clock::Clock::default());
@@ -237,19 +277,25 @@ async fn work(
     let ending = CancellationToken::new();
     let _end = ending.clone().drop_guard();
     heartbeat::start(&backend, pulse.clone(), options.heartbeat, signals.clone(), ending.clone())?;
+    let pool = crew.as_ref().map(|crew| crew.pool.clone());
+    let bridge = crew.map(|crew| Bridge::new(crew, shop.clock.clone(), shop.result_max, results.clone()));
     let maintenance = maintenance::Maintenance {
         backend: backend.clone(),
         shop: shop.clone(),
         options: options.clone(),
         peers: Arc::clone(&peers),
+        python: pool.clone(),
     };
     tokio::spawn(ending.clone().run_until_cancelled_owned(maintenance.run()));
     tokio::spawn(ending.clone().run_until_cancelled_owned(pass_on(stopper, signals.clone())));
     let waker = wake::Waker::new(backend.clone(), &options.queues, signals.clone(), peers);
     let executor = native::Native::new(shop, results);
-    let engine = Engine::new(backend.clone(), &options, executor, pulse.clone(), waker, signals);
+    let engine = Engine::new(backend.clone(), &options, executor, bridge, pulse.clone(), waker, signals);
     let end = engine.run(ended, heard).await;
     pulse.set_worker(None);
+    if let Some(pool) = pool {
+        bridge::dismiss(&pool).await;
+    }
     if end.is_settled {
         // A record that stays is removed by others once it is silent.
         let _ = tokio::time::timeout(LEAVE_LIMIT, backend.deregister(&end.worker)).await;

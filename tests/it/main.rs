@@ -3,9 +3,11 @@
 //! Each test that needs Redis starts a private server; the tests against the Python package start that, too. Run them
 //! by `script/test`, which gets what is missing.
 
+mod cli;
 mod common;
 mod connections;
 mod demo;
+mod django;
 mod doctor;
 mod harness;
 mod interop;

@@ -155,10 +155,11 @@ pub fn decode_retry(raw: &str) -> Result<Retry, DecodeError> {
     let path = decode_string(path).into_owned();
     let keywords = parts.get(2).copied().unwrap_or("{}");
     let positional = parts.get(1).copied().unwrap_or("[]");
-    if Retry::is_backoff_path(&path) && list_items(positional).is_ok_and(|items| items.is_empty()) {
-        if let Some(backoff) = backoff_of(keywords) {
-            return Ok(Retry::Backoff(backoff, whole));
-        }
+    if Retry::is_backoff_path(&path)
+        && list_items(positional).is_ok_and(|items| items.is_empty())
+        && let Some(backoff) = backoff_of(keywords)
+    {
+        return Ok(Retry::Backoff(backoff, whole));
     }
     Ok(Retry::Callback(path, whole))
 }

@@ -97,7 +97,9 @@ fn tail_of(tail: &str) -> Option<Tail> {
             .and_then(|from| error_of(&format!("{}\"}}", &errors[from..])).ok());
         whole.or_else(|| {
             let from = errors.rfind(TRACEBACK).map_or(0, |from| from + TRACEBACK.len() + 1);
-            let traceback = decode_string(&format!("\"{}\"", &errors[from..])).into_owned();
+            // Broken text may end where a traceback should begin.
+            let text = errors.get(from..).unwrap_or_default();
+            let traceback = decode_string(&format!("\"{text}\"")).into_owned();
             let last = traceback.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
             let class_path = last.split(':').next().unwrap_or("").trim().to_owned();
             Some(ErrorRecord { class_path, traceback, raw: RawJson::null() })
@@ -148,6 +150,14 @@ mod tests {
         let read = parts(&long_failure(&format!("{}\nValueError: far\n", "x".repeat(9000))));
         let error = read.last_error.unwrap();
         assert_eq!((error.class_path.as_str(), error.summary()), ("ValueError", "ValueError: far"));
+    }
+
+    #[test]
+    fn an_error_that_breaks_off_at_its_traceback_is_no_panic() {
+        for end in ["\"traceback\": \"}", "\"traceback\": é\"}"] {
+            let tail = format!("{end}], \"worker_ids\": [\"w\"], \"_return_value\": null}}");
+            assert!(tail_of(&tail).is_some_and(|tail| tail.attempts == 1));
+        }
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! `threadmill.toml`.
 
-use super::{FILE_NAME, user_file};
+use super::{FILE_NAME, WorkerPart, user_file};
 use crate::cli::args::ColorWhen;
 use crate::cli::error::CliError;
 use crate::cli::time;
@@ -33,17 +33,6 @@ pub struct Part {
     pub result_ttl: Option<Lasting>,
 }
 
-/// What a file says of the worker.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct WorkerPart {
-    pub queues: Option<Vec<String>>,
-    pub concurrency: Option<usize>,
-    pub prefetch_count: Option<usize>,
-    pub grace: Option<Lasting>,
-    pub log_format: Option<LogForm>,
-}
-
 /// How a worker writes its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
@@ -52,6 +41,16 @@ pub enum LogForm {
     Json,
     /// Lines for a person.
     Text,
+}
+
+impl LogForm {
+    /// The word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            LogForm::Json => "json",
+            LogForm::Text => "text",
+        }
+    }
 }
 
 /// The keys at the top of a file, before they are sorted; serde cannot refuse unknown keys of a flattened struct.

@@ -2,16 +2,18 @@
 //! user's config folder), a bare `REDIS_URL` (on a shared host it may be another program's), defaults.
 
 mod file;
+mod worker;
 
 use crate::backend::{RedisUrl, Settings};
 use crate::cli::args::{ColorWhen, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::time;
-pub use file::WorkerPart;
+pub use file::LogForm;
 use file::{File, Part};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+pub use worker::{WorkerPart, WorkerSettings};
 
 /// What is used where nobody says anything.
 const DEFAULT_URL: &str = "redis://localhost:6379/0";
@@ -72,8 +74,8 @@ pub struct Config {
     pub read_only: Setting<bool>,
     /// Whether output is coloured.
     pub color: Setting<ColorWhen>,
-    /// What the files say of the worker, the nearest file first.
-    pub worker: Vec<(PathBuf, WorkerPart)>,
+    /// What was said of the worker.
+    pub worker: WorkerSettings,
     /// The files that were read, the nearest first.
     pub files: Vec<PathBuf>,
 }
@@ -89,6 +91,11 @@ pub struct World<'a> {
 }
 
 impl World<'static> {
+    /// A world that says nothing: for what has a Redis of its own.
+    pub fn silent() -> Self {
+        World { env: &|_| None, folder: PathBuf::new(), user: None }
+    }
+
     /// The process's own.
     pub fn real() -> Self {
         use etcetera::BaseStrategy;
@@ -104,7 +111,7 @@ impl Config {
     ///
     /// # Errors
     /// Says which setting of which place cannot be used.
-    pub fn load(flags: &GlobalArgs, world: &World<'_>) -> Result<Self, CliError> {
+    pub fn load(flags: &GlobalArgs, worker: &WorkerPart, world: &World<'_>) -> Result<Self, CliError> {
         let env = |name: &'static str| (world.env)(name).filter(|value| !value.trim().is_empty());
         let named = flags.config.clone().or_else(|| env("THREADMILL_CONFIG").map(PathBuf::from));
         let files = match named {
@@ -122,8 +129,9 @@ impl Config {
         let in_url = Settings::new(redis_url.value.clone()).timeout;
         let of_url =
             || Setting { value: in_url, origin: if in_url == DEFAULT_TIMEOUT { Origin::Default } else { Origin::Url } };
-        let lease = layers.duration(&None, "", "THREADMILL_LEASE_TTL", |part| part.lease_ttl)?;
-        let result = layers.duration(&None, "", "THREADMILL_RESULT_TTL", |part| part.result_ttl)?;
+        let (lease, result) = Self::lifetimes(worker);
+        let lease = layers.duration(&lease, "--lease-ttl", "THREADMILL_LEASE_TTL", |part| part.lease_ttl)?;
+        let result = layers.duration(&result, "--result-ttl", "THREADMILL_RESULT_TTL", |part| part.result_ttl)?;
         let read_only = flags.read_only.then_some(true);
         Ok(Self {
             queues: layers
@@ -142,7 +150,7 @@ impl Config {
                 .unwrap_or_else(|| default(ColorWhen::Auto)),
             backend,
             redis_url,
-            worker: files.iter().map(|(path, file)| (path.clone(), file.worker.clone())).collect(),
+            worker: WorkerSettings::load(&layers, worker)?,
             files: files.into_iter().map(|(path, _)| path).collect(),
         })
     }
@@ -274,7 +282,7 @@ mod tests {
             let env = |name: &str| self.env.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
             let world =
                 World { env: &env, folder: self.dir.path().join("a/b"), user: Some(self.dir.path().join("user")) };
-            Config::load(&self.flags, &world)
+            Config::load(&self.flags, &WorkerPart::default(), &world)
         }
 
         fn url(&self) -> (String, String) {

@@ -47,6 +47,11 @@ impl Out {
         self.width.is_some()
     }
 
+    /// Whether stdout is to be coloured.
+    pub fn is_coloured(&self) -> bool {
+        anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+    }
+
     /// Whether only ASCII may be drawn.
     pub fn is_ascii(&self) -> bool {
         self.ascii

@@ -49,7 +49,7 @@ impl Table {
     /// A table with these columns; the name of one that holds numbers begins with `>`.
     pub fn new(columns: &[&str]) -> Self {
         let mut inner = comfy_table::Table::new();
-        inner.load_style(presets::NOTHING).force_no_tty().enforce_styling();
+        inner.load_style(presets::NOTHING).force_no_tty().enforce_styling().style_text_only();
         let bold = |name: &&str| Cell::new(name.trim_start_matches('>')).add_attribute(Attribute::Bold);
         inner.set_header(columns.iter().map(bold).collect::<Vec<_>>());
         for (index, name) in columns.iter().enumerate() {

@@ -73,7 +73,7 @@ fn rows(config: &Config) -> Vec<Row> {
     fn row<T>(name: &'static str, setting: &Setting<T>, value: impl Into<Value>) -> Row {
         Row { name, value: value.into(), from: setting.origin.to_string() }
     }
-    vec![
+    let mut rows = vec![
         row("redis_url", &config.redis_url, config.redis_url.value.endpoint()),
         row("backend", &config.backend, config.backend.value.as_str()),
         row("queues", &config.queues, json!(config.queues.value)),
@@ -82,5 +82,7 @@ fn rows(config: &Config) -> Vec<Row> {
         row("result_ttl", &config.result_ttl, time::brief(config.result_ttl.value)),
         row("read_only", &config.read_only, config.read_only.value),
         row("color", &config.color, config.color.value.word()),
-    ]
+    ];
+    rows.extend(config.worker.said().into_iter().map(|(name, value, from)| Row { name, value, from }));
+    rows
 }

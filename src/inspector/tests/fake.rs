@@ -167,7 +167,7 @@ impl Shop {
             role: Some("master".into()),
             uptime: Some(86_400),
             round_trip: Duration::from_micros(300),
-            time_ms: None,
+            ..ServerFacts::default()
         };
         let worker = |n: u32, silent: u64| WorkerInfo {
             id: format!("web{n}-4711-c0ffee{n:02}"),

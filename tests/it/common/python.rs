@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, mpsc};
 use tempfile::TempDir;
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
+    ("heard.py", include_str!("../site/heard.py")),
     ("manage.py", include_str!("../site/manage.py")),
     ("myretry.py", include_str!("../site/myretry.py")),
     ("shell.py", include_str!("../site/shell.py")),

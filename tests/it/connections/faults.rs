@@ -48,7 +48,8 @@ async fn case(
             assert!(counts != transition.after() || !changes(transition), "{transition:?}, {context}: {error}");
         }
         proxy.forget();
-        answer = transition.run(&backend, &seeded).await;
+        proxy.heal();
+        answer = transition.run(&table::backend(&proxy.url(), LONG), &seeded).await;
     }
     proxy.forget();
     proxy.heal();
@@ -57,7 +58,8 @@ async fn case(
         "{transition:?}, {context}: the answer"
     );
     transition.assert_done(&server.snapshot(), &context);
-    let again = transition.run(&backend, &seeded).await.unwrap();
+    let patient = table::backend(&proxy.url(), LONG);
+    let again = transition.run(&patient, &seeded).await.unwrap();
     assert!(again, "{transition:?}, {context}: the answer to a later try");
     transition.assert_done(&server.snapshot(), &format!("{context}, and once more"));
     hit

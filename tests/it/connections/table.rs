@@ -197,8 +197,8 @@ impl Transition {
             Reap => !backend.reap(queue).await?.more,
             TakeOver => {
                 matches!(
-                    backend.take_over(WORKER, queue, Duration::ZERO, 0).await?,
-                    TakenOver::Taken { cursor: None, .. }
+                    backend.take_over(WORKER, queue, Duration::ZERO, &Cursor::default()).await?,
+                    TakenOver::Taken { next: None, .. }
                 )
             }
             Register => matches!(backend.register(&registration("host:2-bbbb")).await?, Beat::Alive(_)),

@@ -333,7 +333,11 @@ impl World {
             Op::TakeOver { worker } => {
                 let worker = self.workers[usize::from(worker) % self.workers.len()].id.clone();
                 for (q, name) in QUEUES.iter().enumerate() {
-                    let answer = self.backend.take_over(&worker, name, Duration::ZERO, 0).await.expect("an answer");
+                    let answer = self
+                        .backend
+                        .take_over(&worker, name, Duration::ZERO, &Cursor::default())
+                        .await
+                        .expect("an answer");
                     let TakenOver::Taken { claimed, given_back, .. } = answer else { continue };
                     account.counted.push(((q, Spot::Running), Some((q, Spot::Ready)), given_back));
                     for claim in claimed {

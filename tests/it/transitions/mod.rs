@@ -86,7 +86,7 @@ impl Lab {
         good: impl Fn(&T) -> bool,
     ) {
         self.proxy.lose_reply(nth, Lose::ByCut, move |command| {
-            command.name == "EVALSHA" && script.is_none_or(|script| command.has(script.sha()))
+            command.name.starts_with("EVALSHA") && script.is_none_or(|script| command.has(script.sha()))
         });
         let before = self.proxy.lost();
         assert!(good(&op().await), "the answer to the request that was sent again");
