@@ -8,7 +8,7 @@ use crate::task::{Score, Segment};
 const SLICE: u64 = 500;
 
 /// What a purge empties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PurgeScope {
     /// One segment.
     Segment(Segment),
