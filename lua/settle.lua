@@ -43,7 +43,8 @@ end
 if scores.running and (task or not result) then
   if not task and tonumber(scores.running) > now then
     -- Its record is gone, but a worker of the Python package can still deliver its result.
-    return answer('busy', 'running')
+    keep_only('running')
+    return answer(#removed > 0 and 'kept' or 'busy', 'running')
   end
   if task and result then
     return answer('busy', 'running')

@@ -8,7 +8,7 @@ use crate::task::{Score, Segment};
 const SLICE: u64 = 500;
 
 /// What a purge empties.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PurgeScope {
     /// One segment.
     Segment(Segment),
@@ -55,18 +55,17 @@ impl Backend {
         limit: u64,
     ) -> Result<Purged, BackendError> {
         let keys = self.keys();
-        let (key, kind) = match scope {
-            PurgeScope::Segment(segment) => {
-                let kind = match segment {
-                    Segment::Ready | Segment::Scheduled => "pending",
-                    Segment::Running => "running",
-                    Segment::Successful | Segment::Failed => "finished",
-                };
-                (keys.segment(queue, segment), kind)
-            }
-            PurgeScope::Quarantine => (keys.quarantine(queue), "pending"),
+        let (key, own) = match scope {
+            PurgeScope::Segment(segment) => (keys.segment(queue, segment), Some(segment)),
+            PurgeScope::Quarantine => (keys.quarantine(queue), None),
         };
-        let mut cmd = PURGE.call(&[key, keys.segment(queue, Segment::Running)]);
+        let kind = if own.is_some_and(Segment::is_finished) { "finished" } else { "pending" };
+        let mut names = vec![key];
+        if kind == "pending" {
+            let others = [Segment::Ready, Segment::Scheduled, Segment::Running].into_iter();
+            names.extend(others.filter(|other| own != Some(*other)).map(|other| keys.segment(queue, other)));
+        }
+        let mut cmd = PURGE.call(&names);
         cmd.arg(kind)
             .arg(limit.clamp(1, SLICE))
             .arg(Score(max_score.unwrap_or(f64::INFINITY)).to_string().replace("inf", "+inf"));

@@ -111,7 +111,7 @@ scripts! {
     /// Reads records of known ids.
     FETCH = "fetch", keys "segment", args "kind prefix byte_budget (id)*";
     /// Removes a slice of a segment.
-    PURGE = "purge", keys "segment running", args "kind limit max_score task_prefix result_prefix";
+    PURGE = "purge", keys "segment (elsewhere)*", args "kind limit max_score task_prefix result_prefix";
     /// Moves what is due.
     MOVER = "mover", keys "scheduled ready running quarantine wake", args "queue limit task_prefix";
     /// Claims leases that are over.

@@ -111,6 +111,14 @@ pub enum Verb {
     Drop(verbs::drop::DropArgs),
     #[command(after_help = verbs::purge::EXAMPLES)]
     Purge(verbs::purge::PurgeArgs),
+    #[command(after_help = verbs::r#move::EXAMPLES)]
+    Move(verbs::r#move::MoveArgs),
+    #[command(after_help = verbs::promote::EXAMPLES)]
+    Promote(verbs::promote::PromoteArgs),
+    #[command(after_help = verbs::postpone::EXAMPLES)]
+    Postpone(verbs::postpone::PostponeArgs),
+    #[command(after_help = verbs::doctor::EXAMPLES)]
+    Doctor(verbs::doctor::DoctorArgs),
     #[command(after_help = verbs::worker::EXAMPLES)]
     Worker(verbs::worker::WorkerArgs),
     #[command(after_help = verbs::demo::EXAMPLES)]
@@ -126,7 +134,7 @@ pub enum Verb {
 /// How the verbs are grouped in the help.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["queues", "tasks", "show", "workers", "watch", "inspector"]),
-    ("Act", &["enqueue", "requeue", "drop", "purge"]),
+    ("Act", &["enqueue", "requeue", "drop", "purge", "move", "promote", "postpone", "doctor"]),
     ("Run", &["worker", "demo"]),
     ("Set up", &["config", "completions", "man"]),
 ];

@@ -167,6 +167,10 @@ async fn dispatch(verb: &Verb, cx: &mut Context, prepare: impl FnOnce(Worker) ->
         Verb::Requeue(args) => verbs::requeue::run(cx, args).await,
         Verb::Drop(args) => verbs::drop::run(cx, args).await,
         Verb::Purge(args) => verbs::purge::run(cx, args).await,
+        Verb::Move(args) => verbs::r#move::run(cx, args).await,
+        Verb::Promote(args) => verbs::promote::run(cx, args).await,
+        Verb::Postpone(args) => verbs::postpone::run(cx, args).await,
+        Verb::Doctor(args) => verbs::doctor::run(cx, args).await,
         Verb::Worker(args) => verbs::worker::run(cx, args, prepare).await,
         Verb::Demo(args) => verbs::demo::run(cx, args).await,
         // These need no Redis and have run.

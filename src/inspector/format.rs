@@ -1,6 +1,6 @@
 //! Numbers and times as a person reads them: short, of a steady width, with their units.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Local, Utc};
 
 /// The largest number that is written out.
 const WRITTEN_OUT_MAX: u64 = 9_999;
@@ -89,6 +89,12 @@ pub fn whole_span(millis: f64) -> String {
     }
 }
 
+/// A span in whole seconds and at most five columns, for what is redrawn each second.
+pub fn short_span(millis: f64) -> String {
+    let text = whole_span(millis);
+    if text.len() <= 5 { text } else { text.split_inclusive('d').next().unwrap_or("-").to_owned() }
+}
+
 /// A moment seen from `now`: `12s ago`, `in 4m12s`.
 pub fn ago(at_ms: f64, now_ms: f64) -> String {
     let gone = now_ms - at_ms;
@@ -98,25 +104,62 @@ pub fn ago(at_ms: f64, now_ms: f64) -> String {
     if gone > -1_000.0 { format!("{} ago", whole_span(gone.max(0.0))) } else { format!("in {}", whole_span(gone)) }
 }
 
-/// A moment as a list shows it: the time today, else the day and the time, in UTC, in at most eleven columns.
-pub fn moment(at_ms: f64, now_ms: f64) -> String {
-    let Some(at) = utc(at_ms) else { return "-".into() };
-    let today = utc(now_ms).is_some_and(|now| now.date_naive() == at.date_naive());
+/// How times are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Times {
+    /// As ages.
+    #[default]
+    Ages,
+    /// As moments, in UTC.
+    Utc,
+    /// As moments, in the zone of this machine.
+    Local,
+}
+
+impl Times {
+    /// The next one.
+    pub const fn next(self) -> Self {
+        match self {
+            Times::Ages => Times::Utc,
+            Times::Utc => Times::Local,
+            Times::Local => Times::Ages,
+        }
+    }
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Times::Ages => "ages",
+            Times::Utc => "moments in UTC",
+            Times::Local => "moments in the local zone",
+        }
+    }
+}
+
+/// A moment as a list shows it, in at most eleven columns: an age, or the time today, else the day and the time.
+pub fn when(at_ms: f64, now_ms: f64, times: Times) -> String {
+    if times == Times::Ages { ago(at_ms, now_ms) } else { moment(at_ms, now_ms, times) }
+}
+
+/// A moment as a list shows it: the time today, else the day and the time, in at most eleven columns.
+pub fn moment(at_ms: f64, now_ms: f64, times: Times) -> String {
+    let Some(at) = zoned(at_ms, times) else { return "-".into() };
+    let today = zoned(now_ms, times).is_some_and(|now| now.date_naive() == at.date_naive());
     at.format(if today { "%H:%M:%S" } else { "%m-%d %H:%M" }).to_string()
 }
 
-/// A moment in milliseconds since 1970 with its date, as RFC 3339 in UTC.
-pub fn full_moment(at_ms: f64) -> Option<String> {
-    utc(at_ms).map(|at| at.format("%Y-%m-%d %H:%M:%S%.3fZ").to_string())
+/// A moment in milliseconds since 1970 with its date, as RFC 3339; in UTC unless the local zone is asked for.
+pub fn full_moment(at_ms: f64, times: Times) -> Option<String> {
+    let pattern = if times == Times::Local { "%Y-%m-%d %H:%M:%S%.3f%:z" } else { "%Y-%m-%d %H:%M:%S%.3fZ" };
+    zoned(at_ms, times).map(|at| at.format(pattern).to_string())
 }
 
 /// A moment from its milliseconds, where it is within what a calendar holds.
-fn utc(at_ms: f64) -> Option<DateTime<Utc>> {
+fn zoned(at_ms: f64, times: Times) -> Option<DateTime<FixedOffset>> {
     // A cast of a number that is out of range saturates; chrono then refuses it.
-    at_ms.is_finite().then(|| DateTime::from_timestamp_millis(at_ms as i64)).flatten().filter(|at| {
-        let year = at.format("%Y").to_string();
-        year.len() == 4
-    })
+    let at: DateTime<Utc> = at_ms.is_finite().then(|| DateTime::from_timestamp_millis(at_ms as i64)).flatten()?;
+    let at = if times == Times::Local { at.with_timezone(&Local).fixed_offset() } else { at.fixed_offset() };
+    (at.format("%Y").to_string().len() == 4).then_some(at)
 }
 
 /// Three digits and a unit.
@@ -198,11 +241,11 @@ mod tests {
         let now = 1_796_067_606_000.0;
         assert_eq!(ago(now - 12_000.0, now), "12s ago");
         assert_eq!(ago(now + 252_000.0, now), "in 4m12s");
-        assert_eq!(moment(now - 12_000.0, now), "19:39:54");
-        assert_eq!(moment(now - 90_000_000.0, now), "11-29 18:40");
-        assert_eq!(full_moment(now).as_deref(), Some("2026-11-30 19:40:06.000Z"));
+        assert_eq!(moment(now - 12_000.0, now, Times::Utc), "19:39:54");
+        assert_eq!(moment(now - 90_000_000.0, now, Times::Utc), "11-29 18:40");
+        assert_eq!(full_moment(now, Times::Utc).as_deref(), Some("2026-11-30 19:40:06.000Z"));
         for odd in [f64::NAN, f64::INFINITY, 1e300, -1e300] {
-            assert!(moment(odd, now).len() <= 11);
+            assert!(moment(odd, now, Times::Local).len() <= 11);
             assert!(ago(odd, now).len() <= 9, "the column of ages");
         }
     }

@@ -7,6 +7,10 @@ use ratatui::layout::Rect;
 pub const WIDE: u16 = 120;
 /// The columns of the queues in the wide layout, at least and at most.
 const SIDE: (u16, u16) = (52, 66);
+/// Rows of what is known of one incident.
+const ABOUT: u16 = 8;
+/// Rows of the short list of incidents at least, its rule included.
+const SIDE_MIN: u16 = 5;
 /// Below this many rows only the pane with the keys is shown.
 const SHORT: u16 = 12;
 
@@ -31,6 +35,14 @@ pub struct Areas {
     pub other_head: Rect,
     /// The workers or the log.
     pub other: Rect,
+    /// The line that says which filter is on the list.
+    pub filter: Rect,
+    /// The rule above the short list of incidents.
+    pub incidents_head: Rect,
+    /// The incidents: beside the queues, or on a screen of their own below a heading.
+    pub incidents: Rect,
+    /// What is known of the selected incident.
+    pub about: Rect,
     /// The column between the two columns of panes.
     pub wall: Rect,
     /// The rule above the keys, where reports are said.
@@ -39,32 +51,51 @@ pub struct Areas {
     pub keys: Rect,
     /// Whether there are two columns of panes.
     pub wide: bool,
+    /// Whether the incidents have a screen of their own.
+    pub on_screen: bool,
 }
 
 impl Areas {
     /// The places at this size.
-    pub fn new((width, height): (u16, u16), ui: &Ui, queues: usize) -> Self {
-        let mut areas = Areas::default();
+    pub fn new((width, height): (u16, u16), ui: &Ui, queues: usize, is_filtered: bool) -> Self {
+        let mut areas = Areas { on_screen: ui.screen == Screen::Incidents, ..Areas::default() };
         let mut rest = Rect::new(0, 0, width, height);
         areas.truth = top(&mut rest, u16::from(height >= 3));
         areas.keys = bottom(&mut rest, u16::from(height >= 4));
         areas.notice = bottom(&mut rest, u16::from(height >= 7));
         areas.wide = width >= WIDE && height >= SHORT && !ui.zoom;
         if areas.wide {
-            areas.two_columns(rest, ui)
+            areas.two_columns(rest, ui, queues)
         } else {
             areas.one_column(rest, ui, queues)
+        }
+        if is_filtered && areas.tasks.height > 2 {
+            areas.filter = top(&mut areas.tasks, 1);
+        }
+        if ui.screen == Screen::Incidents {
+            let mut rest = areas.other;
+            let about = if rest.height >= ABOUT * 2 { ABOUT } else { 0 };
+            areas.about = bottom(&mut rest, about);
+            areas.incidents = rest;
         }
         areas
     }
 
-    fn two_columns(&mut self, mut rest: Rect, ui: &Ui) {
+    fn two_columns(&mut self, mut rest: Rect, ui: &Ui, queues: usize) {
         let side = (rest.width / 3).clamp(SIDE.0, SIDE.1);
         let mut left = Rect { width: side, ..rest };
         self.wall = Rect { x: rest.x + side, width: 1, ..rest };
         rest = Rect { x: rest.x + side + 1, width: rest.width - side - 1, ..rest };
         self.queues_head = top(&mut left, 1);
-        self.queues = left;
+        let wanted = u16::try_from(queues.max(1) * 2 + 2).unwrap_or(u16::MAX).min(left.height * 3 / 5);
+        if ui.screen != Screen::Incidents && left.height >= wanted + SIDE_MIN {
+            let rows = wanted.max(left.height / 3);
+            self.queues = top(&mut left, rows);
+            self.incidents_head = top(&mut left, 1);
+            self.incidents = left;
+        } else {
+            self.queues = left;
+        }
         if ui.screen != Screen::Main {
             self.other_head = top(&mut rest, 1);
             self.other = rest;
@@ -100,6 +131,11 @@ impl Areas {
                 self.tasks = rest;
             }
         }
+    }
+
+    /// Incidents that are on the screen at a time.
+    pub fn incidents_shown(&self) -> usize {
+        usize::from(self.incidents.height.saturating_sub(u16::from(self.on_screen)))
     }
 
     /// Rows that one queue takes.

@@ -1,11 +1,13 @@
 //! The inspector's source, answered by a live backend. The only file here that calls it.
 
 use crate::backend::{
-    Backend, BackendError, DropOutcome, Page, PurgeScope, QueueCounts, RequeueOutcome, ServerFacts, TaskDetail,
-    TelemetryEvent, TelemetryStream, When, WorkerInfo,
+    Backend, BackendError, Browsed, Cursor, DecodeError, DropOutcome, Page, Pulse, PurgeScope, QueueCounts, Requeue,
+    RequeueOutcome, RescheduleOutcome, Seen, ServerFacts, Summary, TaskDetail, TaskRow, TelemetryEvent,
+    TelemetryStream, When, WorkerInfo,
 };
-use crate::inspector::source::{Acted, Source};
-use crate::task::{Segment, TaskId};
+use crate::filter::{Candidate, Filter, Incidents, Needs};
+use crate::inspector::source::{Acted, Deal, Sifted, Source, Surveyed};
+use crate::task::{RawJson, Segment, TaskId};
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
 use std::time::Duration;
@@ -13,6 +15,8 @@ use tokio::sync::Mutex;
 
 /// Events that one answer holds at most.
 const EVENTS: usize = 4096;
+/// Tasks that one slice of a filter or a survey looks at.
+const SLICE: u64 = 500;
 /// How long one refresh may search for queues that nobody has named.
 const SEARCH_BUDGET: Duration = Duration::from_millis(20);
 
@@ -39,6 +43,28 @@ impl Live {
         }
     }
 
+    async fn requeue(
+        &self,
+        queue: &str,
+        segment: Segment,
+        seen: &[Seen],
+        after: Option<Duration>,
+    ) -> Result<Vec<Result<Acted, String>>, String> {
+        let when = match after {
+            None => When::Now,
+            Some(after) => When::At(self.backend.now().await.map_err(told)? + after),
+        };
+        let how = Requeue { when, ..Requeue::default() };
+        let outcomes = self.backend.requeue_many(queue, segment, seen, how).await.map_err(told)?;
+        let acted = |outcome| match outcome {
+            RequeueOutcome::Requeued | RequeueOutcome::Replayed => Acted::Done,
+            RequeueOutcome::Moved => Acted::Moved,
+            RequeueOutcome::Gone => Acted::Gone,
+        };
+        let read = |error: DecodeError| format!("a record cannot be read: {error}");
+        Ok(outcomes.into_iter().map(|outcome| outcome.map(acted).map_err(read)).collect())
+    }
+
     fn heard(&self) -> BTreeSet<String> {
         self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -54,8 +80,53 @@ impl Source for Live {
         self.backend.counts(&names).await.map_err(told)
     }
 
-    async fn page(&self, queue: &str, segment: Segment, offset: u64, limit: u64) -> Result<Page, String> {
-        self.backend.page(queue, segment, offset, limit).await.map_err(told)
+    async fn pulse(&self, queues: &[String], since_ms: f64) -> Result<Vec<(String, Pulse)>, String> {
+        let pulses = self.backend.pulse(queues, since_ms).await.map_err(told)?;
+        Ok(queues.iter().cloned().zip(pulses).collect())
+    }
+
+    async fn page(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        reversed: bool,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Page, String> {
+        self.backend.page_of(queue, scope, reversed, offset, limit).await.map_err(told)
+    }
+
+    async fn sift(
+        &self,
+        queue: &str,
+        segment: Segment,
+        after: Option<&Cursor>,
+        filter: &Filter,
+        now_ms: f64,
+    ) -> Result<Sifted, String> {
+        let whole = filter.needs() == Needs::Record;
+        let slice = self.backend.browse(queue, segment, after, SLICE, whole).await.map_err(told)?;
+        let looked_at = slice.tasks.len() as u64;
+        let meant = |task: &Browsed| filter.matches(&Candidate::new(&task.row, task.record.as_deref(), now_ms));
+        let rows = slice.tasks.into_iter().filter(meant).map(|task| light(task.row)).collect();
+        Ok(Sifted { total: slice.total, looked_at, rows, next: slice.next, bytes: slice.bytes })
+    }
+
+    async fn survey(&self, queue: &str, after: Option<&Cursor>, since_ms: f64) -> Result<Surveyed, String> {
+        let slice = self.backend.browse(queue, Segment::Failed, after, SLICE, false).await.map_err(told)?;
+        let mut incidents = Incidents::new(usize::MAX);
+        let mut newest = f64::NEG_INFINITY;
+        let mut reached = false;
+        for task in &slice.tasks {
+            reached |= task.row.score <= since_ms;
+            if reached {
+                break;
+            }
+            newest = newest.max(task.row.score);
+            incidents.add(&task.row);
+        }
+        let next = slice.next.filter(|_| !reached);
+        Ok(Surveyed { incidents, total: slice.total, newest, next, bytes: slice.bytes })
     }
 
     async fn detail(&self, id: &TaskId) -> Result<Option<TaskDetail>, String> {
@@ -70,29 +141,39 @@ impl Source for Live {
         self.backend.workers().await.map_err(told)
     }
 
-    async fn requeue(&self, id: &TaskId, queue: &str, segment: Segment, seen: f64) -> Result<Acted, String> {
-        let Some(detail) = self.backend.find(id, Some(queue)).await.map_err(told)? else { return Ok(Acted::Gone) };
-        let Some(record) = detail.record() else {
-            return if detail.stored.is_empty() { Ok(Acted::Gone) } else { Err("its record cannot be read".into()) };
-        };
-        match self.backend.requeue(record, queue, segment, seen, When::Now).await.map_err(told)? {
-            RequeueOutcome::Requeued | RequeueOutcome::Replayed => Ok(Acted::Done),
-            RequeueOutcome::Moved => Ok(Acted::Moved),
-            RequeueOutcome::Gone => Ok(Acted::Gone),
+    async fn deal(
+        &self,
+        deal: Deal,
+        queue: &str,
+        scope: PurgeScope,
+        seen: &[Seen],
+    ) -> Result<Vec<Result<Acted, String>>, String> {
+        match (deal, scope) {
+            (Deal::Requeue(after), PurgeScope::Segment(segment)) => self.requeue(queue, segment, seen, after).await,
+            (Deal::Promote, PurgeScope::Segment(Segment::Scheduled)) => {
+                let outcomes = self.backend.reschedule_many(queue, seen, When::Now).await.map_err(told)?;
+                Ok(outcomes.into_iter().map(|outcome| Ok(rescheduled(outcome))).collect())
+            }
+            (Deal::Drop, PurgeScope::Segment(segment)) => {
+                let outcomes = self.backend.drop_many(queue, segment, seen).await.map_err(told)?;
+                Ok(outcomes.into_iter().map(|outcome| Ok(dropped(outcome))).collect())
+            }
+            (Deal::Drop, PurgeScope::Quarantine) => {
+                let outcomes = self.backend.drop_quarantined(queue, seen).await.map_err(told)?;
+                Ok(outcomes.into_iter().map(|outcome| Ok(dropped(outcome))).collect())
+            }
+            (Deal::Requeue(_) | Deal::Promote, _) => Err("that cannot be done to tasks which are there".into()),
         }
     }
 
-    async fn drop_task(&self, id: &TaskId, queue: &str, segment: Segment, seen: f64) -> Result<Acted, String> {
-        match self.backend.drop_task(id, queue, Some((segment, Some(seen)))).await.map_err(told)? {
-            DropOutcome::Dropped(_) => Ok(Acted::Done),
-            DropOutcome::Running => Ok(Acted::Running),
-            DropOutcome::Moved(_) => Ok(Acted::Moved),
-            DropOutcome::Gone => Ok(Acted::Gone),
-        }
-    }
-
-    async fn purge_slice(&self, queue: &str, segment: Segment) -> Result<(u64, u64), String> {
-        let purged = self.backend.purge_slice(queue, PurgeScope::Segment(segment), None).await.map_err(told)?;
+    async fn purge_slice(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        max_score: Option<f64>,
+        limit: u64,
+    ) -> Result<(u64, u64), String> {
+        let purged = self.backend.purge_at_most(queue, scope, max_score, limit).await.map_err(told)?;
         Ok((purged.removed, purged.left))
     }
 
@@ -117,6 +198,34 @@ impl Source for Live {
         batch.iter().for_each(|event| self.hear(event));
         Ok(batch)
     }
+}
+
+const fn rescheduled(outcome: RescheduleOutcome) -> Acted {
+    match outcome {
+        RescheduleOutcome::Rescheduled | RescheduleOutcome::Replayed => Acted::Done,
+        RescheduleOutcome::Changed => Acted::Moved,
+        RescheduleOutcome::Gone => Acted::Gone,
+    }
+}
+
+const fn dropped(outcome: DropOutcome) -> Acted {
+    match outcome {
+        DropOutcome::Dropped(_) => Acted::Done,
+        DropOutcome::Running => Acted::Running,
+        DropOutcome::Moved(_) => Acted::Moved,
+        DropOutcome::Gone => Acted::Gone,
+    }
+}
+
+/// A row that is kept among many: without its traceback but for the last line, which is what a list shows.
+fn light(mut row: TaskRow) -> TaskRow {
+    if let Summary::Readable(readable) = &mut row.summary
+        && let Some(error) = &mut readable.last_error
+    {
+        error.traceback = error.summary().to_owned();
+        error.raw = RawJson::null();
+    }
+    row
 }
 
 /// An error as one line for a person, with its cause.

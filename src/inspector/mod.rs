@@ -4,7 +4,7 @@
 //! anything. The pump asks Redis, through the narrow [`Source`], and its answers come back as messages. So a key is
 //! taken at once, whatever Redis does.
 //!
-//! The room may use the values of `task` and the views of `backend`. Absent on purpose: the worker, the command line
+//! The room may use the values of `task`, the filters of `filter` and the views of `backend`. Absent on purpose: the worker, the command line
 //! and the client of Redis.
 
 mod format;
@@ -27,7 +27,7 @@ mod view;
 mod tests;
 
 pub use keymap::markdown as keys_markdown;
-pub use options::Options;
+pub use options::{Options, Unfocused};
 pub use runner::{InspectorError, run};
 pub use source::{Acted, Source};
 pub use theme::ThemeName;

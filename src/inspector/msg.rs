@@ -1,8 +1,12 @@
 //! What can happen to the inspector, and what it wants done.
 
-use crate::inspector::source::{Acted, Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
+use crate::filter::Filter;
+use crate::inspector::source::{
+    Acted, Cursor, Page, Pulse, PurgeScope, QueueCounts, ServerFacts, Sifted, Surveyed, TaskDetail, WorkerInfo,
+};
 use crate::task::{Segment, TaskId};
 use crossterm::event::{KeyEvent, MouseEvent};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time, as far as anything here knows it.
@@ -50,6 +54,8 @@ pub enum Msg {
     Acted(u64, Tally),
     /// The terminal is ours again after a suspension.
     Resumed,
+    /// The terminal has come to the fore, or has left it.
+    Focus(bool),
     /// The process is asked to end.
     Quit,
 }
@@ -67,11 +73,18 @@ pub enum Lane {
     Workers,
     /// The server's facts.
     Facts,
+    /// How the queues fare.
+    Pulse,
+    /// A filter that goes through a segment.
+    Sift,
+    /// What has failed, for the incidents.
+    Survey,
 }
 
 impl Lane {
     /// Every lane, in the order of their numbers.
-    pub const ALL: [Lane; 5] = [Lane::Queues, Lane::Page, Lane::Detail, Lane::Workers, Lane::Facts];
+    pub const ALL: [Lane; 8] =
+        [Lane::Queues, Lane::Page, Lane::Detail, Lane::Workers, Lane::Facts, Lane::Pulse, Lane::Sift, Lane::Survey];
 }
 
 /// A read.
@@ -83,8 +96,10 @@ pub enum Query {
     Page {
         /// The queue.
         queue: String,
-        /// The segment.
-        segment: Segment,
+        /// The segment, or the quarantine.
+        scope: PurgeScope,
+        /// Whether it begins at its other end.
+        reversed: bool,
         /// The rank of the first row.
         offset: u64,
         /// Rows at most.
@@ -96,6 +111,30 @@ pub enum Query {
     Workers,
     /// The server's facts.
     Facts,
+    /// How these queues fare; failures are counted since this moment of the server.
+    Pulse(Vec<String>, f64),
+    /// The tasks of a slice of a segment that a filter means.
+    Sift {
+        /// The queue.
+        queue: String,
+        /// The segment.
+        segment: Segment,
+        /// Where to go on.
+        after: Option<Cursor>,
+        /// The filter.
+        filter: Arc<Filter>,
+        /// The time, in milliseconds since 1970.
+        now_ms: f64,
+    },
+    /// The incidents of a slice of what failed in a queue, newest first.
+    Survey {
+        /// The queue.
+        queue: String,
+        /// Where to go on.
+        after: Option<Cursor>,
+        /// Only what failed after this moment.
+        since_ms: f64,
+    },
 }
 
 /// What a read found.
@@ -111,6 +150,12 @@ pub enum Answer {
     Workers(Vec<WorkerInfo>),
     /// To [`Query::Facts`].
     Facts(ServerFacts),
+    /// To [`Query::Pulse`].
+    Pulse(Vec<(String, Pulse)>),
+    /// To [`Query::Sift`].
+    Sift(Sifted),
+    /// To [`Query::Survey`].
+    Survey(Box<Surveyed>),
 }
 
 /// Something that the inspector wants done.
@@ -135,35 +180,66 @@ pub enum Effect {
 /// A change, with everything fixed that was on the screen when it was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Requeue these.
-    Requeue(Vec<Target>),
+    /// Requeue these finished tasks, at once or after so long.
+    Requeue(Vec<Target>, Option<Duration>),
+    /// Run these SCHEDULED tasks now.
+    Promote(Vec<Target>),
     /// Drop these.
     Drop(Vec<Target>),
-    /// Purge segments of a queue.
+    /// Purge parts of a queue.
     Purge {
         /// The queue.
         queue: String,
-        /// Each segment and how many it listed; a purge takes no more than about that many, so that it ends on a
-        /// queue that is being filled.
-        parts: Vec<(Segment, u64)>,
+        /// What is purged of it.
+        parts: Vec<Part>,
     },
+}
+
+/// A segment or a quarantine that is to be purged, as it was when that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// What is meant.
+    pub scope: PurgeScope,
+    /// How many it listed: no more go, so that a purge ends on a queue that is being filled.
+    pub count: u64,
+    /// The highest score that is meant, where newcomers have a higher one.
+    pub max_score: Option<f64>,
+}
+
+impl Part {
+    /// The name for a person.
+    pub const fn name(&self) -> &'static str {
+        match self.scope {
+            PurgeScope::Segment(segment) => segment.name(),
+            PurgeScope::Quarantine => "QUARANTINE",
+        }
+    }
 }
 
 impl Action {
     /// How many tasks are meant.
     pub fn size(&self) -> u64 {
         match self {
-            Action::Requeue(targets) | Action::Drop(targets) => targets.len() as u64,
-            Action::Purge { parts, .. } => parts.iter().map(|(_, count)| count).sum(),
+            Action::Requeue(targets, _) | Action::Drop(targets) | Action::Promote(targets) => targets.len() as u64,
+            Action::Purge { parts, .. } => parts.iter().map(|part| part.count).sum(),
         }
     }
 
     /// The verb, in the infinitive and as it reads when done.
     pub const fn verb(&self) -> (&'static str, &'static str) {
         match self {
-            Action::Requeue(_) => ("requeue", "requeued"),
+            Action::Requeue(..) => ("requeue", "requeued"),
+            Action::Promote(_) => ("run now", "made READY"),
             Action::Drop(_) => ("drop", "dropped"),
             Action::Purge { .. } => ("purge", "purged"),
+        }
+    }
+
+    /// The tasks that are named.
+    pub fn targets(&self) -> &[Target] {
+        match self {
+            Action::Requeue(targets, _) | Action::Drop(targets) | Action::Promote(targets) => targets,
+            Action::Purge { .. } => &[],
         }
     }
 }
@@ -177,6 +253,8 @@ pub struct Target {
     pub queue: String,
     /// The segment that listed it.
     pub segment: Segment,
+    /// Whether it was not in a segment but in quarantine.
+    pub quarantined: bool,
     /// Its score there.
     pub seen: f64,
 }

@@ -1,6 +1,7 @@
 //! How an inspector is started.
 
 use crate::inspector::theme::ThemeName;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// What the inspector is told when it starts.
@@ -26,6 +27,37 @@ pub struct Options {
     pub shell: String,
     /// How often what is on the screen is asked for.
     pub refresh: Duration,
+    /// What is done while the terminal is not in the fore, where it tells.
+    pub unfocused: Unfocused,
+    /// Records that filters and incidents may look at in a second.
+    pub records_per_second: u64,
+    /// Bytes that they may read in a second.
+    pub bytes_per_second: u64,
+}
+
+/// What is done while the terminal is not in the fore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Unfocused {
+    /// Nothing is asked.
+    #[default]
+    Pause,
+    /// Everything is asked ten times less often.
+    Slow,
+    /// As if it were in the fore.
+    Live,
+}
+
+impl FromStr for Unfocused {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "pause" => Ok(Self::Pause),
+            "slow" => Ok(Self::Slow),
+            "live" => Ok(Self::Live),
+            _ => Err(format!("`{text}` is none of pause, slow and live")),
+        }
+    }
 }
 
 impl Default for Options {
@@ -41,6 +73,9 @@ impl Default for Options {
             mouse: false,
             shell: "threadmill".into(),
             refresh: Duration::from_secs(1),
+            unfocused: Unfocused::Pause,
+            records_per_second: 20_000,
+            bytes_per_second: 16 << 20,
         }
     }
 }

@@ -217,7 +217,8 @@ fn heard(event: Option<io::Result<Event>>) -> Result<Option<Msg>, InspectorError
         Event::Paste(text) => Some(Msg::Paste(text)),
         Event::Mouse(mouse) => Some(Msg::Mouse(mouse)),
         Event::Resize(width, height) => Some(Msg::Resized(width, height)),
-        Event::FocusGained | Event::FocusLost => None,
+        Event::FocusGained => Some(Msg::Focus(true)),
+        Event::FocusLost => Some(Msg::Focus(false)),
     })
 }
 

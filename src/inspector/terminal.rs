@@ -2,7 +2,10 @@
 
 use crossterm::clipboard::CopyToClipboard;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture,
+};
 use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
@@ -140,7 +143,7 @@ fn enter(mouse: bool) -> io::Result<()> {
     OURS.store(true, Ordering::SeqCst);
     enable_raw_mode()?;
     let mut out = io::stdout();
-    execute!(out, EnterAlternateScreen, EnableBracketedPaste, Hide)?;
+    execute!(out, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, Hide)?;
     if mouse {
         execute!(out, EnableMouseCapture)?;
     }
@@ -155,6 +158,7 @@ fn leave() {
             out,
             EndSynchronizedUpdate,
             DisableMouseCapture,
+            DisableFocusChange,
             DisableBracketedPaste,
             LeaveAlternateScreen,
             Show

@@ -152,7 +152,7 @@ impl Engine {
             }
             if let Some(python) = &self.python {
                 // What runs in this process takes no place from the children.
-                let native = self.native.running().min(self.concurrency);
+                let native = self.native.running_async().min(self.concurrency);
                 self.dispatcher.set_concurrency(python.places() + native);
             }
             self.dispatcher.proceed(Instant::now(), &mut self.commands);

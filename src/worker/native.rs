@@ -8,7 +8,7 @@ use crate::worker::conclude::{conclude, lease_lost, lease_lost_error};
 use crate::worker::lease::{End, Finished, Lease};
 use crate::worker::options::WorkerOptions;
 use chrono::{DateTime, Utc};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
@@ -35,11 +35,13 @@ pub(crate) struct Native {
     // Bounded by the concurrency: each lease sends one message.
     results: UnboundedSender<Finished>,
     running: HashMap<u64, (AbortHandle, CancellationToken)>,
+    /// Those of them that take a thread.
+    blocking: HashSet<u64>,
 }
 
 impl Native {
     pub fn new(shop: Arc<Shop>, results: UnboundedSender<Finished>) -> Self {
-        Self { shop, results, running: HashMap::new() }
+        Self { shop, results, running: HashMap::new(), blocking: HashSet::new() }
     }
 
     /// What all attempts share.
@@ -50,6 +52,9 @@ impl Native {
     /// Begins an attempt.
     pub fn start(&mut self, lease: Lease) {
         let sequence = lease.sequence;
+        if lease.is_blocking {
+            self.blocking.insert(sequence);
+        }
         let cancellation = CancellationToken::new();
         let (shop, results, token) = (self.shop.clone(), self.results.clone(), cancellation.clone());
         let work = tokio::spawn(async move {
@@ -65,18 +70,20 @@ impl Native {
         self.shop.registry.get(func).is_some()
     }
 
-    /// How many attempts run.
-    pub fn running(&self) -> usize {
-        self.running.len()
+    /// How many attempts run that take no thread.
+    pub fn running_async(&self) -> usize {
+        self.running.len() - self.blocking.len()
     }
 
     /// An attempt has told its end.
     pub fn forget(&mut self, sequence: u64) {
         self.running.remove(&sequence);
+        self.blocking.remove(&sequence);
     }
 
     /// Ends an attempt without an answer from it. A blocking one is only told, since its thread cannot be ended.
     pub fn cancel(&mut self, sequence: u64) {
+        self.blocking.remove(&sequence);
         if let Some((abort, cancellation)) = self.running.remove(&sequence) {
             cancellation.cancel();
             abort.abort();

@@ -2,9 +2,10 @@
 
 use crate::common::{Django, TestRedis};
 use serde_json::json;
+use threadmill::backend::doctor::Checkup;
 use threadmill::backend::{
-    AcknowledgeOutcome, Acknowledgement, AcquireAnswer, AcquireRequest, Backend, Outcome, RedisUrl, Registration,
-    RequeueOutcome, Settings, Token, When, codec, new_id,
+    AcknowledgeOutcome, Acknowledgement, AcquireAnswer, AcquireRequest, Backend, MoveOutcome, Outcome, RedisUrl,
+    Registration, RequeueOutcome, RescheduleOutcome, Seen, Settings, Token, When, codec, new_id,
 };
 use threadmill::task::{NewTask, RawJson, Segment, TaskId};
 
@@ -125,6 +126,37 @@ async fn it_fails_a_task_we_requeue_it_and_its_worker_runs_it_again() {
     });
     assert_eq!(result["worker_ids"].as_array().unwrap().len(), 2);
     assert!(worker.stop().success());
+}
+
+#[tokio::test]
+async fn what_we_moved_promoted_and_repaired_its_worker_runs_and_its_reader_reads() {
+    let redis = TestRedis::spawn();
+    let (site, backend) = (Django::on(&redis.url()), backend(&redis));
+    let moved = TaskId::from(site.enqueue("tasks.echo.enqueue('moved é')"));
+    let later = site.enqueue(
+        "tasks.echo.using(run_after=datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3)).enqueue('soon')",
+    );
+    let seen = |id: &TaskId, score| [Seen { id: id.clone(), score }];
+    let score = async |id: &TaskId| backend.find(id, None).await.unwrap().unwrap().score().unwrap();
+    let ready = seen(&moved, score(&moved).await);
+    let outcomes = backend.move_many("default", "größe", Segment::Ready, &ready).await.unwrap();
+    assert_eq!(outcomes, [Ok(MoveOutcome::Moved)]);
+    let later = TaskId::from(later);
+    let scheduled = seen(&later, score(&later).await);
+    let outcomes = backend.reschedule_many("default", &scheduled, When::Now).await.unwrap();
+    assert_eq!(outcomes, [RescheduleOutcome::Rescheduled]);
+    let worker = site.worker(&["default", "größe"], &[]);
+    for (id, queue) in [(&moved, "größe"), (&later, "default")] {
+        let result = site.finished(id.as_str());
+        assert_eq!((status(&result), result["queue"].as_str()), ("SUCCESSFUL", Some(queue)), "{}", worker.log());
+    }
+    assert!(worker.stop().success());
+    // A history that lost its entry, as its purge of another queue can do.
+    redis.cli::<()>(&["DEL", "threadmill:{default}:default:successful"]);
+    let fix = Checkup { fix: true, ..Checkup::default() };
+    backend.doctor(&fix, &mut |_| std::ops::ControlFlow::Continue(())).await.unwrap();
+    let listed = site.peek("default", "SUCCESSFUL");
+    assert_eq!((listed.len(), listed[0]["id"].as_str()), (1, Some(later.as_str())));
 }
 
 #[tokio::test]

@@ -3,10 +3,14 @@
 pub mod completions;
 pub mod config;
 pub mod demo;
+pub mod doctor;
 pub mod drop;
 pub mod enqueue;
 pub mod inspector;
 pub mod man;
+pub mod r#move;
+pub mod postpone;
+pub mod promote;
 pub mod purge;
 pub mod queues;
 pub mod requeue;

@@ -1,7 +1,8 @@
 //! A question before something is changed: what will happen, to how many, and how it is answered.
 
-use crate::inspector::format::exact;
-use crate::inspector::msg::{Action, Target};
+use crate::inspector::format::{exact, whole_span};
+use crate::inspector::msg::{Action, Part};
+use crate::inspector::source::PurgeScope;
 use crate::task::{Segment, visible};
 use tui_input::Input;
 
@@ -52,22 +53,31 @@ impl Reply {
 }
 
 impl Confirm {
-    /// Asks before tasks are requeued or dropped; `example` is the function of the first.
-    pub fn tasks(action: Action, targets: &[Target], example: Option<&str>) -> Self {
-        let verb = action.verb().0;
+    /// Asks before something is done to tasks; `example` is the function of the first, or what they have in common, `note`
+    /// what else is to be known.
+    pub fn tasks(action: Action, example: Option<&str>, note: String) -> Self {
+        let targets = action.targets();
         let running = targets.iter().filter(|target| target.segment == Segment::Running).count();
+        let again = targets.iter().filter(|target| target.segment == Segment::Successful).count();
+        let after = match &action {
+            Action::Requeue(_, Some(after)) => format!(" in {}", whole_span(after.as_secs_f64() * 1_000.0)),
+            _ => String::new(),
+        };
+        let verb = capital(action.verb().0);
         let question = match targets {
-            [one] => format!("{} …{} {}?", capital(verb), one.id.tail(), example.unwrap_or("")),
-            many => format!("{} {} tasks?", capital(verb), exact(many.len() as u64)),
+            [one] => format!("{verb} …{} {}{after}?", one.id.tail(), example.unwrap_or("")),
+            many => format!("{verb} {} tasks{after}?", exact(many.len() as u64)),
         };
         let mut facts = Vec::new();
-        if let ([first, _, ..], Some(func)) = (targets, example) {
-            facts.push(format!("…{} {func} and {} more", first.id.tail(), exact(targets.len() as u64 - 1)));
+        if let ([first, _, ..], Some(example)) = (targets, example) {
+            facts.push(format!("…{} {example} and {} more", first.id.tail(), exact(targets.len() as u64 - 1)));
         }
-        match &action {
-            Action::Requeue(_) => facts.push("Back to READY, its errors kept; it will run again.".into()),
-            _ => facts.push("The record and the result go too. This cannot be undone.".into()),
-        }
+        facts.push(match &action {
+            Action::Requeue(_, None) => "Back to READY, its errors kept; it will run again.".into(),
+            Action::Requeue(_, Some(_)) => "To SCHEDULED, its errors kept; it will run again then.".into(),
+            Action::Promote(_) => "To READY, before its time.".into(),
+            _ => "The record and the result go too. This cannot be undone.".into(),
+        });
         if running > 0 {
             let those = if running == 1 {
                 "It runs now: its worker loses".into()
@@ -76,27 +86,40 @@ impl Confirm {
             };
             facts.push(format!("{those} the lease, and the result is discarded."));
         }
+        let requeues = matches!(action, Action::Requeue(..));
+        if requeues && again > 0 {
+            let those =
+                if again == 1 { "It has returned".into() } else { format!("{} have returned", exact(again as u64)) };
+            facts.push(format!("{those} already: what it does, it does a second time, and the result is lost."));
+        }
+        facts.extend(Some(note).filter(|note| !note.is_empty()));
         facts.push("What changes before the answer is left alone.".into());
-        let many = targets.len() >= MANY;
-        let answer = if many { Reply::typed(targets.len().to_string()) } else { Reply::Key };
+        let answer = if targets.len() >= MANY {
+            Reply::typed(targets.len().to_string())
+        } else if requeues && again > 0 {
+            Reply::typed("again".into())
+        } else {
+            Reply::Key
+        };
         Self { action, question, facts, answer }
     }
 
-    /// Asks before segments of a queue are purged. `left` is how many run and are not meant.
-    pub fn purge(queue: &str, parts: Vec<(Segment, u64)>, left: u64) -> Self {
-        let total: u64 = parts.iter().map(|(_, count)| count).sum();
+    /// Asks before parts of a queue are purged. `left` is how many run and are not meant.
+    pub fn purge(queue: &str, parts: Vec<Part>, left: u64) -> Self {
+        let total: u64 = parts.iter().map(|part| part.count).sum();
         let what = match parts.as_slice() {
-            [(segment, _)] => format!("Purge {segment} of {queue}?"),
+            [part] => format!("Purge {} of {queue}?", part.name()),
             _ => format!("Purge the queue {queue}?"),
         };
-        let listed = parts.iter().map(|(segment, count)| format!("{} {segment}", exact(*count)));
+        let listed = parts.iter().map(|part| format!("{} {}", exact(part.count), part.name()));
         let mut facts = vec![format!("{} tasks: {}", exact(total), listed.collect::<Vec<_>>().join(", "))];
         facts.push("Records and results go too. This cannot be undone.".into());
-        if parts.iter().any(|(segment, _)| *segment == Segment::Running) {
+        if parts.iter().any(|part| part.scope == PurgeScope::Segment(Segment::Running)) {
             facts.push("Those run now: their workers lose the leases, and results are discarded.".into());
         } else if left > 0 {
             facts.push(format!("{} running are left alone.", exact(left)));
         }
+        facts.push("What comes from now on is left alone.".into());
         let action = Action::Purge { queue: queue.to_owned(), parts };
         Self { action, question: what, facts, answer: Reply::typed(queue.to_owned()) }
     }

@@ -2,25 +2,30 @@
 
 use crate::inspector::format;
 use crate::inspector::model::doc::{Doc, Live};
+use crate::inspector::model::timeline;
+use crate::inspector::model::tree::{Folds, Tree};
 use crate::inspector::source::{Body, TaskDetail};
 use crate::inspector::theme::Role;
 use crate::task::{Lease, Retry, Score, Segment, Stamp, TaskRecord};
-use std::sync::Arc;
 
 /// The column at which values begin.
-const VALUES: u16 = 14;
-/// A value that is longer than this, in bytes, goes to the end, so that it does not stand before everything else.
-const LONG: usize = 2_048;
+pub(super) const VALUES: u16 = 14;
 
 /// The document of a task; `arrived_ms` is when it was read, by this machine's clock.
-pub fn document(detail: &TaskDetail, arrived_ms: f64) -> Doc {
+pub fn document(detail: &TaskDetail, arrived_ms: f64, folds: &Folds, ascii: bool) -> Doc {
     let mut doc = Doc::default();
+    let signs = if ascii { ["+", "-"] } else { ["▸", "▾"] };
     title(&mut doc, detail);
     if let Some(lease) = &detail.lease {
         held(&mut doc, lease, detail);
     }
     match &detail.body {
-        Body::Record(record) => read(&mut doc, detail, record),
+        Body::Record(record) => {
+            values(&mut doc, detail, record, folds, signs);
+            errors(&mut doc, record, folds, signs);
+            timeline::attempts(&mut doc, detail, record);
+            facts(&mut doc, detail, record);
+        }
         Body::Unreadable(reason) => {
             doc.blank();
             doc.text("unreadable", VALUES, Role::Wrong, reason.as_str());
@@ -35,14 +40,53 @@ pub fn document(detail: &TaskDetail, arrived_ms: f64) -> Doc {
     if let Some(left) = detail.expires_in {
         doc.live("expires", VALUES, Role::Text, Live::Moment(arrived_ms + left.as_secs_f64() * 1_000.0, None));
     }
-    if matches!(detail.body, Body::Unreadable(_)) {
+    if matches!(detail.body, Body::Unreadable(_)) || folds.raw {
         doc.blank();
         doc.text("stored", VALUES, Role::Text, &*String::from_utf8_lossy(&detail.stored));
     }
-    if let Body::Record(record) = &detail.body {
-        long_values(&mut doc, detail, record);
-    }
     doc
+}
+
+/// Arguments and the result: as a tree, or as they are stored.
+fn values(doc: &mut Doc, detail: &TaskDetail, record: &TaskRecord, folds: &Folds, signs: [&'static str; 2]) {
+    doc.blank();
+    let result = detail.return_value();
+    let values = [("args", Some(&record.args)), ("kwargs", Some(&record.kwargs)), ("result", result)];
+    for (label, value) in values.into_iter().filter_map(|(label, value)| Some((label, value?))) {
+        if folds.raw {
+            doc.text(label, VALUES, Role::Text, value.as_str());
+        } else {
+            Tree { doc, folds, signs }.value(label, VALUES, value.as_str());
+        }
+    }
+}
+
+/// The errors, the last one first, since it is the one that is asked for.
+fn errors(doc: &mut Doc, record: &TaskRecord, folds: &Folds, signs: [&'static str; 2]) {
+    for (at, error) in record.errors.iter().enumerate().rev() {
+        doc.blank();
+        let heading = if record.errors.len() == 1 {
+            error.class_path.clone()
+        } else {
+            format!("{}   (error {} of {})", error.class_path, at + 1, record.errors.len())
+        };
+        doc.text("error", VALUES, Role::Wrong, heading);
+        if error.traceback.trim().is_empty() {
+            continue;
+        }
+        // Only the last one is open by itself: the earlier ones mostly say the same.
+        let name = format!("error/{at}");
+        let last = at + 1 == record.errors.len();
+        if !last {
+            let is_open = folds.is_open(&name, false);
+            let text = format!("{} {}", signs[usize::from(is_open)], error.summary());
+            doc.fold("", 2, Role::Text, name.as_str(), text);
+            if !is_open {
+                continue;
+            }
+        }
+        timeline::traceback(doc, &error.traceback, &name, folds, signs);
+    }
 }
 
 fn title(doc: &mut Doc, detail: &TaskDetail) {
@@ -90,46 +134,20 @@ fn held(doc: &mut Doc, lease: &Lease, detail: &TaskDetail) {
     }
 }
 
-fn read(doc: &mut Doc, detail: &TaskDetail, record: &TaskRecord) {
-    doc.blank();
-    value(doc, "args", record.args.as_str());
-    value(doc, "kwargs", record.kwargs.as_str());
-    if let Some(result) = detail.return_value() {
-        value(doc, "result", result.as_str());
-    }
-    // The last error is the one that is asked for, so it comes first.
-    for (at, error) in record.errors.iter().enumerate().rev() {
-        doc.blank();
-        let heading = if record.errors.len() == 1 {
-            error.class_path.clone()
-        } else {
-            format!("{}   (error {} of {})", error.class_path, at + 1, record.errors.len())
-        };
-        doc.text("error", VALUES, Role::Wrong, heading);
-        if !error.traceback.trim().is_empty() {
-            doc.text("", 2, Role::Text, error.traceback.trim_end());
-        }
-    }
+fn facts(doc: &mut Doc, detail: &TaskDetail, record: &TaskRecord) {
     doc.blank();
     stamp(doc, "enqueued", record.enqueued_at.as_ref());
     stamp(doc, "run after", record.spec.run_after.as_ref());
     stamp(doc, "last attempt", record.last_attempted_at.as_ref());
     stamp(doc, "started", record.started_at.as_ref());
     stamp(doc, "finished", record.finished_at.as_ref());
-    if let (Some(started), Some(finished)) = (&record.started_at, &record.finished_at) {
-        doc.text("took", VALUES, Role::Text, format::span(finished.millis() - started.millis()));
-    }
     doc.blank();
     doc.text("status", VALUES, Role::Text, record.status.name());
     doc.text("priority", VALUES, Role::Text, record.spec.priority.raw.as_str());
     doc.text("attempts", VALUES, Role::Text, detail.attempts().to_string());
     doc.text("retry", VALUES, Role::Text, retry(record.spec.retry.as_ref()));
     doc.text("takes context", VALUES, Role::Text, if record.spec.takes_context { "yes" } else { "no" });
-    let backend = &record.spec.backend;
-    doc.text("backend", VALUES, Role::Text, backend.as_str());
-    let workers = detail.workers();
-    let list = if workers.is_empty() { "none yet".to_owned() } else { workers.join("\n") };
-    doc.text("workers", VALUES, Role::Text, list);
+    doc.text("backend", VALUES, Role::Text, record.spec.backend.as_str());
 }
 
 /// Where it is listed, and with which score.
@@ -146,26 +164,6 @@ fn places(doc: &mut Doc, detail: &TaskDetail) {
         doc.text("quarantine", VALUES, Role::Wrong, "yes: set aside, since it could not be run");
     }
     doc.text("record", VALUES, Role::Text, format::bytes(detail.stored.len() as u64));
-}
-
-fn value(doc: &mut Doc, label: &'static str, text: &str) {
-    if text.len() > LONG {
-        doc.text(label, VALUES, Role::Dim, format!("{}, at the end", format::bytes(text.len() as u64)));
-    } else {
-        doc.text(label, VALUES, Role::Text, text);
-    }
-}
-
-fn long_values(doc: &mut Doc, detail: &TaskDetail, record: &TaskRecord) {
-    let result = detail.return_value();
-    let values = [("args", Some(&record.args)), ("kwargs", Some(&record.kwargs)), ("result", result)];
-    for (label, value) in values {
-        if let Some(value) = value.filter(|value| value.as_str().len() > LONG) {
-            doc.blank();
-            doc.text("", 0, Role::Bright, label);
-            doc.text("", 0, Role::Text, Arc::<str>::from(value.as_str()));
-        }
-    }
 }
 
 fn stamp(doc: &mut Doc, label: &'static str, stamp: Option<&Stamp>) {

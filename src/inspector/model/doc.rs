@@ -26,6 +26,8 @@ struct Piece {
     indent: u16,
     role: Role,
     body: Body,
+    /// What is opened and closed here.
+    fold: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +56,8 @@ pub struct Line {
     pub role: Role,
     /// The text, or what is worked out from the time.
     pub text: LineText,
+    /// Where it is in the document.
+    pub at: Place,
 }
 
 /// The text of a line.
@@ -101,26 +105,87 @@ impl Doc {
         }
     }
 
+    /// Adds a line at which something is opened and closed, under this name.
+    pub fn fold(&mut self, label: &'static str, indent: u16, role: Role, name: impl Into<Arc<str>>, text: String) {
+        let text: Arc<str> = text.into();
+        let range = 0..text.len();
+        self.push(label, indent, role, Body::Text(text, range));
+        if let Some(last) = self.pieces.last_mut() {
+            last.fold = Some(name.into());
+        }
+    }
+
+    /// What is opened and closed at a place, or at the nearest line before it.
+    pub fn fold_at(&self, place: Place) -> Option<(&Arc<str>, Place)> {
+        let upto = self.pieces.len().min(place.piece + 1);
+        let found = self.pieces[..upto].iter().enumerate().rev();
+        found.filter_map(|(piece, found)| Some((found.fold.as_ref()?, Place { piece, line: 0 }))).next()
+    }
+
+    /// The next line after `from`, or the last before it, whose text holds `needle` in either case. Goes around at the
+    /// end.
+    pub fn search(&self, needle: &str, from: Place, forward: bool, width: u16) -> Option<Place> {
+        let needle = needle.to_lowercase();
+        let count = self.pieces.len();
+        if needle.is_empty() || count == 0 {
+            return None;
+        }
+        let start = from.piece.min(count - 1);
+        // The piece of the place itself comes first and last: what it holds lies behind the place, or before it.
+        (0..=count).find_map(|step| {
+            let piece = if forward { (start + step) % count } else { (start + count - step % count) % count };
+            if !self.pieces[piece].holds(&needle) {
+                return None;
+            }
+            let lines = self.pieces[piece].lines(width, false);
+            let mut hits = (0..lines.len()).filter(|line| match &lines[*line].text {
+                LineText::Fixed(text) => text.to_lowercase().contains(&needle),
+                LineText::Live(_) => false,
+            });
+            let here = step == 0;
+            let line = match forward {
+                true => hits.find(|line| !here || *line > from.line),
+                false => hits.rfind(|line| !here || *line < from.line),
+            };
+            // Words that are wrapped are on none of the lines.
+            let line = line.or_else(|| (!here && hits_none(&lines, &needle)).then_some(0))?;
+            Some(Place { piece, line })
+        })
+    }
+
+    /// The place `by` lines further on, or back where it is negative; up to the last line.
+    pub fn walked(&self, from: Place, by: i64, width: u16) -> Place {
+        let from = self.clamped(from, width);
+        if by < 0 { self.back(from, by.unsigned_abs(), width) } else { self.on(from, by.unsigned_abs(), width) }
+    }
+
+    /// The top of a screen that shows `cursor`, moved from `top` as little as possible.
+    pub fn revealed(&self, top: Place, cursor: Place, width: u16, height: u16) -> Place {
+        if cursor < top {
+            return cursor;
+        }
+        top.max(self.back(cursor, u64::from(height.saturating_sub(1)), width))
+    }
+
+    /// The last line.
+    pub fn last(&self, width: u16) -> Place {
+        let piece = self.pieces.len().saturating_sub(1);
+        Place { piece, line: self.count(piece, width).saturating_sub(1) }
+    }
+
     /// The lines from `place` on, as many as `height` asks for.
     pub fn lines(&self, place: Place, width: u16, height: u16, ascii: bool) -> Vec<Line> {
         let mut lines = Vec::new();
         for (at, piece) in self.pieces.iter().enumerate().skip(place.piece) {
             let skip = if at == place.piece { place.line } else { 0 };
-            lines.extend(piece.lines(width, ascii).into_iter().skip(skip));
+            let numbered = piece.lines(width, ascii).into_iter().enumerate().skip(skip);
+            lines.extend(numbered.map(|(line, text)| Line { at: Place { piece: at, line }, ..text }));
             if lines.len() >= usize::from(height) {
                 break;
             }
         }
         lines.truncate(usize::from(height));
         lines
-    }
-
-    /// The place `by` lines further on, or back where it is negative; never beyond the last screenful.
-    pub fn moved(&self, from: Place, by: i64, width: u16, height: u16) -> Place {
-        let from = self.clamped(from, width);
-        let to =
-            if by < 0 { self.back(from, by.unsigned_abs(), width) } else { self.on(from, by.unsigned_abs(), width) };
-        to.min(self.end(width, height))
     }
 
     /// The place from which the last screenful is shown.
@@ -176,13 +241,29 @@ impl Doc {
     }
 
     fn push(&mut self, label: &'static str, indent: u16, role: Role, body: Body) {
-        self.pieces.push(Piece { label, indent, role, body });
+        self.pieces.push(Piece { label, indent, role, body, fold: None });
     }
 }
 
+/// Whether no line holds the words, so that they are only in what was wrapped.
+fn hits_none(lines: &[Line], needle: &str) -> bool {
+    !lines.iter().any(|line| matches!(&line.text, LineText::Fixed(text) if text.to_lowercase().contains(needle)))
+}
+
 impl Piece {
+    /// Whether its text holds these words, which are in lower case.
+    fn holds(&self, needle: &str) -> bool {
+        let Body::Text(text, range) = &self.body else { return false };
+        let text = text.get(range.clone()).unwrap_or("");
+        if !text.is_ascii() || !needle.is_ascii() {
+            return text.to_lowercase().contains(needle);
+        }
+        let (text, needle) = (text.as_bytes(), needle.as_bytes());
+        text.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle))
+    }
+
     fn lines(&self, width: u16, ascii: bool) -> Vec<Line> {
-        let line = |label, indent, text| Line { label, indent, role: self.role, text };
+        let line = |label, indent, text| Line { label, indent, role: self.role, text, at: Place::default() };
         let (text, range) = match &self.body {
             Body::Live(live) => return vec![line(self.label, self.indent, LineText::Live(live.clone()))],
             Body::Text(text, range) => (text, range.clone()),
@@ -241,6 +322,27 @@ mod tests {
         doc.lines(place, width, height, false).into_iter().map(text).collect()
     }
 
+    /// As a screen scrolls: never beyond the last screenful.
+    fn moved(doc: &Doc, from: Place, by: i64, width: u16, height: u16) -> Place {
+        doc.walked(from, by, width).min(doc.end(width, height))
+    }
+
+    #[test]
+    fn searches_forward_and_back_around_the_end() {
+        let mut doc = Doc::default();
+        doc.text("", 0, Role::Text, "one\nTwo\nthree\n");
+        doc.text("args", 2, Role::Text, format!("{}two", "x".repeat(100)));
+        let at = |piece, line| Some(Place { piece, line });
+        let first = Place::default();
+        assert_eq!(doc.search("two", first, true, 40), at(0, 1));
+        let second = doc.search("two", Place { piece: 0, line: 1 }, true, 40).unwrap();
+        assert_eq!(second.piece, 1);
+        assert_eq!(doc.search("two", second, true, 40), at(0, 1));
+        assert_eq!(doc.search("TWO", first, false, 40), Some(second));
+        assert_eq!(doc.search("four", first, true, 40), None);
+        assert_eq!(doc.search("", first, true, 40), None);
+    }
+
     #[test]
     fn wraps_under_its_indent() {
         let mut doc = Doc::default();
@@ -262,13 +364,13 @@ mod tests {
         let mut place = Place::default();
         for n in 0..4_990 {
             assert_eq!(shown(&doc, place, 40, 1), [format!("line {n}")]);
-            place = doc.moved(place, 1, 40, 10);
+            place = moved(&doc, place, 1, 40, 10);
         }
         assert_eq!(place, doc.end(40, 10));
-        assert_eq!(doc.moved(place, 1, 40, 10), place);
+        assert_eq!(moved(&doc, place, 1, 40, 10), place);
         assert_eq!(shown(&doc, place, 40, 20).last().map(String::as_str), Some("line 4999"));
-        assert_eq!(shown(&doc, doc.moved(place, -1_000, 40, 10), 40, 1), ["line 3990"]);
-        assert_eq!(doc.moved(place, i64::MIN + 1, 40, 10), Place::default());
+        assert_eq!(shown(&doc, moved(&doc, place, -1_000, 40, 10), 40, 1), ["line 3990"]);
+        assert_eq!(moved(&doc, place, i64::MIN + 1, 40, 10), Place::default());
     }
 
     #[test]
@@ -287,13 +389,13 @@ mod tests {
         assert_eq!(pieces, text.len());
         let end = doc.end(80, 24);
         assert_eq!(doc.lines(end, 80, 24, false).len(), 24);
-        assert!(doc.moved(end, -500, 80, 24) < end);
+        assert!(moved(&doc, end, -500, 80, 24) < end);
     }
 
     #[test]
     fn an_empty_document_is_no_trouble() {
         let doc = Doc::default();
-        assert_eq!(doc.moved(Place { piece: 9, line: 9 }, 5, 80, 24), Place::default());
+        assert_eq!(moved(&doc, Place { piece: 9, line: 9 }, 5, 80, 24), Place::default());
         assert!(doc.lines(Place { piece: 9, line: 9 }, 80, 24, false).is_empty());
     }
 }

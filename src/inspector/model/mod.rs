@@ -1,25 +1,40 @@
 //! Everything that the inspector knows. Values only: no handle, no channel, no clock of its own.
 
+pub mod attention;
+pub mod budget;
 pub mod confirm;
 pub mod detail;
 pub mod doc;
 pub mod flow;
+pub mod prompt;
 pub mod remote;
+pub mod sift;
+pub mod survey;
 pub mod tasks;
+mod timeline;
+pub mod tree;
 
+use crate::filter::{Incident, Known};
+use crate::inspector::format::Times;
 use crate::inspector::layout::Areas;
 use crate::inspector::msg::{Clock, Lane, Tally};
 use crate::inspector::options::Options;
-use crate::inspector::source::{Page, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
+use crate::inspector::source::{Page, Pulse, QueueCounts, ServerFacts, TaskDetail, WorkerInfo};
 use crate::inspector::theme::{Role, Theme};
 use crate::task::{Segment, TaskId};
+use budget::Budget;
 use confirm::Confirm;
 use doc::{Doc, Place};
 use flow::Flows;
+use prompt::Prompt;
 use remote::Remote;
+use sift::Sifting;
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
+use survey::Survey;
 use tasks::TaskList;
+use tree::Folds;
+use tui_input::Input;
 
 /// Lines of the session's log that are kept.
 const LOG_MAX: usize = 1_000;
@@ -49,6 +64,16 @@ pub struct Model {
     pub workers: Remote<Vec<WorkerInfo>>,
     /// The server's facts.
     pub facts: Remote<ServerFacts>,
+    /// How the queues fare.
+    pub pulse: Remote<HashMap<String, Pulse>>,
+    /// The filter that is on the listed segment.
+    pub sift: Option<Sifting>,
+    /// The incidents.
+    pub survey: Survey,
+    /// What the background may spend.
+    pub budget: Budget,
+    /// Names that were seen.
+    pub known: Known,
     /// What came in and went out.
     pub flows: Flows,
     /// The connection.
@@ -63,6 +88,12 @@ pub struct Model {
     pub notice: Option<Notice>,
     /// How many each queue had FAILED when it was first seen.
     pub failed_before: HashMap<String, u64>,
+    /// When this session began, in milliseconds since 1970.
+    pub began_ms: f64,
+    /// By how much the server's clock is ahead of this machine's, in milliseconds.
+    pub skew_ms: f64,
+    /// Whether the terminal is in the fore, as far as it tells.
+    pub focused: bool,
     /// The number of the last request.
     pub next_id: u64,
     /// Whether the screen must be drawn again.
@@ -78,8 +109,8 @@ pub struct Ui {
     pub focus: Focus,
     /// Whether the pane with the keys takes the whole screen.
     pub zoom: bool,
-    /// Whether times are shown as moments instead of ages.
-    pub absolute: bool,
+    /// How times are shown.
+    pub times: Times,
     /// The selected queue.
     pub queue: Option<String>,
     /// The first queue on the screen.
@@ -92,6 +123,16 @@ pub struct Ui {
     pub doc_of: Option<TaskId>,
     /// The place at the top of the detail pane.
     pub place: Place,
+    /// The line of the detail that the keys mean.
+    pub cursor: Place,
+    /// What is open in the detail, and how user data is shown.
+    pub folds: Folds,
+    /// What was searched for in the detail.
+    pub needle: String,
+    /// The selected incident, by its short name.
+    pub incident: Option<String>,
+    /// The first incident on the screen.
+    pub incident_top: usize,
     /// The selected worker.
     pub worker: Option<String>,
     /// The first worker on the screen.
@@ -111,6 +152,8 @@ pub enum Screen {
     Workers,
     /// What this session did.
     Log,
+    /// Failures that belong together.
+    Incidents,
 }
 
 /// A pane of the main screen.
@@ -127,10 +170,23 @@ pub enum Focus {
 /// What lies over the screen.
 #[derive(Clone, Debug)]
 pub enum Overlay {
-    /// The keys, scrolled by so many lines.
-    Help(usize),
+    /// The keys.
+    Help(Help),
     /// A question.
     Confirm(Box<Confirm>),
+    /// A line that is typed.
+    Prompt(Box<Prompt>),
+}
+
+/// The help page.
+#[derive(Clone, Debug, Default)]
+pub struct Help {
+    /// Lines that it is scrolled by.
+    pub top: usize,
+    /// What its lines must hold.
+    pub query: Input,
+    /// Whether that is being typed.
+    pub typing: bool,
 }
 
 /// The connection as far as answers tell.
@@ -212,18 +268,24 @@ impl Model {
             screen: Screen::Main,
             focus: Focus::Queues,
             zoom: false,
-            absolute: false,
+            times: Times::Ages,
             queue: options.queue.clone(),
             queue_top: 0,
             tasks: TaskList::new(Segment::Failed),
             doc: Doc::default(),
             doc_of: None,
             place: Place::default(),
+            cursor: Place::default(),
+            folds: Folds::default(),
+            needle: String::new(),
+            incident: None,
+            incident_top: 0,
             worker: None,
             worker_top: 0,
             log_back: 0,
             overlay: None,
         };
+        let budget = Budget::new(options.records_per_second, options.bytes_per_second);
         Self {
             options,
             clock,
@@ -233,6 +295,11 @@ impl Model {
             detail: Remote::new(Lane::Detail),
             workers: Remote::new(Lane::Workers),
             facts: Remote::new(Lane::Facts),
+            pulse: Remote::new(Lane::Pulse),
+            sift: None,
+            survey: Survey::default(),
+            budget,
+            known: Known::default(),
             flows: Flows::default(),
             conn: Conn::default(),
             ui,
@@ -240,6 +307,9 @@ impl Model {
             log: VecDeque::new(),
             notice: None,
             failed_before: HashMap::new(),
+            began_ms: clock.wall_ms,
+            skew_ms: 0.0,
+            focused: true,
             next_id: 0,
             changed: true,
         }
@@ -247,7 +317,7 @@ impl Model {
 
     /// Where everything is on the screen.
     pub fn areas(&self) -> Areas {
-        Areas::new(self.size, &self.ui, self.queue_list().len())
+        Areas::new(self.size, &self.ui, self.queue_list().len(), self.sift.is_some())
     }
 
     /// Styles and signs.
@@ -272,6 +342,21 @@ impl Model {
         (self.ui.tasks.selected.as_ref() == Some(&detail.id)).then_some(detail)
     }
 
+    /// The selected incident.
+    pub fn incident(&self) -> Option<&Incident> {
+        self.survey.incidents.get(self.ui.incident.as_ref()?)
+    }
+
+    /// Whether an incident began in this session.
+    pub fn is_new(&self, incident: &Incident) -> bool {
+        incident.first_ms >= self.began_ms + self.skew_ms
+    }
+
+    /// The time by the server's clock, in milliseconds since 1970.
+    pub fn server_ms(&self) -> f64 {
+        self.clock.wall_ms + self.skew_ms
+    }
+
     /// How the connection stands.
     pub fn standing(&self) -> Standing {
         let waited = self.conn.waiting_since.map_or(Duration::ZERO, |since| self.clock.mono.saturating_sub(since));
@@ -285,7 +370,9 @@ impl Model {
     /// its own reason says so in its place, and is not counted.
     pub fn age(&self) -> Option<u64> {
         let failing = self.conn.error.is_some();
-        let page = self.page.at.filter(|_| self.ui.screen == Screen::Main && (failing || self.page.error.is_none()));
+        // What a filter found is as it was when it was found; acting on it compares each task anyway.
+        let listed = self.ui.screen == Screen::Main && self.sift.is_none();
+        let page = self.page.at.filter(|_| listed && (failing || self.page.error.is_none()));
         let workers =
             self.workers.at.filter(|_| self.ui.screen == Screen::Workers && (failing || self.workers.error.is_none()));
         let oldest = [self.queues.at, page, workers].into_iter().flatten().min()?;
@@ -299,7 +386,7 @@ impl Model {
         if self.options.read_only {
             return Some(Lock::ReadOnly);
         }
-        let aims_at_tasks = self.ui.screen == Screen::Main && self.ui.focus != Focus::Queues;
+        let aims_at_tasks = self.ui.screen == Screen::Main && self.ui.focus != Focus::Queues && self.sift.is_none();
         let stale = self.standing() != Standing::Live
             || self.age().is_none_or(|age| age > FRESH.as_secs())
             || (aims_at_tasks && self.page.error.is_some());

@@ -4,20 +4,26 @@
 //! it, so that a key never meets another task than the one that was under the cursor.
 
 use crate::inspector::msg::Target;
-use crate::inspector::source::{Page, TaskRow};
+use crate::inspector::source::{Page, PurgeScope, Summary, TaskRow};
 use crate::task::{Segment, TaskId};
 use std::collections::BTreeMap;
 
 /// Rows that are loaded at a time.
 pub const PAGE_LIMIT: u64 = 200;
 /// Tasks that can be marked at a time.
-pub const MARKS_MAX: usize = 10_000;
+pub const MARKS_MAX: usize = 50_000;
 
 /// The state of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskList {
-    /// The segment that is listed.
+    /// The segment that is listed, or that was before the quarantine.
     pub segment: Segment,
+    /// Whether the quarantine is listed instead.
+    pub quarantine: bool,
+    /// Whether it is listed from its other end.
+    pub reversed: bool,
+    /// What the loaded rows are sorted by.
+    pub sort: Sort,
     /// The rank of the first row that should be loaded.
     pub offset: u64,
     /// The selected task.
@@ -30,6 +36,75 @@ pub struct TaskList {
     pub marks: BTreeMap<TaskId, Target>,
     /// Where the selection goes when the page that was asked for comes.
     pub jump: Option<Jump>,
+}
+
+/// What loaded rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// As the segment lists them, which is the order of all of it.
+    #[default]
+    Listed,
+    /// By function.
+    Function,
+    /// By attempts, most first.
+    Attempts,
+    /// By how long they took, longest first.
+    Took,
+    /// By error.
+    Error,
+    /// By the bytes of their records, largest first.
+    Size,
+}
+
+impl Sort {
+    /// The next one.
+    pub const fn next(self) -> Self {
+        match self {
+            Sort::Listed => Sort::Function,
+            Sort::Function => Sort::Attempts,
+            Sort::Attempts => Sort::Took,
+            Sort::Took => Sort::Error,
+            Sort::Error => Sort::Size,
+            Sort::Size => Sort::Listed,
+        }
+    }
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Sort::Listed => "as listed",
+            Sort::Function => "function",
+            Sort::Attempts => "attempts",
+            Sort::Took => "took",
+            Sort::Error => "error",
+            Sort::Size => "size",
+        }
+    }
+
+    /// Sorts rows; those that are equal stay in the order of the segment.
+    pub fn apply(self, rows: &mut [TaskRow]) {
+        let readable = |row: &TaskRow| match &row.summary {
+            Summary::Readable(readable) => Some((**readable).clone()),
+            _ => None,
+        };
+        match self {
+            Sort::Listed => {}
+            Sort::Function => rows.sort_by_cached_key(|row| readable(row).map(|read| read.func)),
+            Sort::Attempts => {
+                rows.sort_by_cached_key(|row| std::cmp::Reverse(readable(row).and_then(|read| read.attempts)));
+            }
+            Sort::Took => rows.sort_by_cached_key(|row| {
+                let read = readable(row);
+                let stamps = read.and_then(|read| read.started_at.zip(read.finished_at));
+                // A run time in whole microseconds is far within the range.
+                std::cmp::Reverse(stamps.map(|(from, to)| ((to.millis() - from.millis()) * 1_000.0) as i64))
+            }),
+            Sort::Error => rows.sort_by_cached_key(|row| {
+                readable(row).and_then(|read| read.last_error).map(|error| error.summary().to_owned())
+            }),
+            Sort::Size => rows.sort_by_key(|row| std::cmp::Reverse(row.length)),
+        }
+    }
 }
 
 /// An end of the list.
@@ -51,14 +126,41 @@ pub struct ShownRow<'a> {
 }
 
 /// A row as something to aim at.
-pub fn aim(row: &TaskRow) -> Target {
-    Target { id: row.id.clone(), queue: row.queue.clone(), segment: row.segment, seen: row.score }
+pub fn aim(row: &TaskRow, quarantined: bool) -> Target {
+    Target { id: row.id.clone(), queue: row.queue.clone(), segment: row.segment, quarantined, seen: row.score }
 }
 
 impl TaskList {
     /// An empty list of a segment.
     pub fn new(segment: Segment) -> Self {
-        Self { segment, offset: 0, selected: None, top: 0, gone: None, marks: BTreeMap::new(), jump: None }
+        Self {
+            segment,
+            quarantine: false,
+            reversed: false,
+            sort: Sort::Listed,
+            offset: 0,
+            selected: None,
+            top: 0,
+            gone: None,
+            marks: BTreeMap::new(),
+            jump: None,
+        }
+    }
+
+    /// What is listed.
+    pub fn scope(&self) -> PurgeScope {
+        if self.quarantine { PurgeScope::Quarantine } else { PurgeScope::Segment(self.segment) }
+    }
+
+    /// Marks these too. Whether there was room for all.
+    pub fn mark_found(&mut self, found: &[Target]) -> bool {
+        for target in found {
+            if self.marks.len() >= MARKS_MAX && !self.marks.contains_key(&target.id) {
+                return false;
+            }
+            self.marks.insert(target.id.clone(), target.clone());
+        }
+        true
     }
 
     /// The rows as they are shown: those of the page, and the selected one where it is no longer among them.
@@ -163,7 +265,8 @@ impl TaskList {
 
     /// Asks for another page where the selection comes near the end of the loaded one.
     fn load_around(&mut self, page: Option<&Page>, height: usize) {
-        let Some(page) = page.filter(|_| self.jump.is_none()) else { return };
+        // What is sorted is what is loaded: another page would be another list.
+        let Some(page) = page.filter(|_| self.jump.is_none() && self.sort == Sort::Listed) else { return };
         let margin = height.min(PAGE_LIMIT as usize / 4);
         let at = self.index(Some(page)).unwrap_or(0);
         let last_page = page.total.saturating_sub(PAGE_LIMIT);
@@ -181,7 +284,7 @@ impl TaskList {
     pub fn toggle_mark(&mut self, page: Option<&Page>) -> bool {
         let shown = self.shown(page);
         let Some(row) = self.index(page).and_then(|at| shown.get(at)).map(|shown| shown.row) else { return true };
-        let target = aim(row);
+        let target = aim(row, self.quarantine);
         if self.marks.remove(&target.id).is_none() {
             if self.marks.len() >= MARKS_MAX {
                 return false;
@@ -197,7 +300,7 @@ impl TaskList {
             if self.marks.len() >= MARKS_MAX && !self.marks.contains_key(&row.id) {
                 return false;
             }
-            self.marks.insert(row.id.clone(), aim(row));
+            self.marks.insert(row.id.clone(), aim(row, self.quarantine));
         }
         true
     }
@@ -207,10 +310,11 @@ impl TaskList {
         let shown = self.shown(page);
         if self.marks.is_empty() {
             let row = self.index(page).and_then(|at| shown.get(at));
-            return row.map(|shown| aim(shown.row)).into_iter().collect();
+            return row.map(|shown| aim(shown.row, self.quarantine)).into_iter().collect();
         }
         let seen: BTreeMap<_, _> = shown.iter().map(|shown| (&shown.row.id, shown.row)).collect();
-        let current = |target: &Target| seen.get(&target.id).map_or_else(|| target.clone(), |row| aim(row));
+        let current =
+            |target: &Target| seen.get(&target.id).map_or_else(|| target.clone(), |row| aim(row, self.quarantine));
         self.marks.values().map(current).collect()
     }
 }

@@ -1,20 +1,22 @@
 //! Working off actions, one after the other.
 
-use crate::inspector::msg::{Action, Msg, Tally, Target};
-use crate::inspector::source::{Acted, Source};
-use crate::task::Segment;
+use crate::inspector::msg::{Action, Msg, Part, Tally, Target};
+use crate::inspector::source::{Acted, Deal, PurgeScope, Seen, Source};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
 /// How long one step may take.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tasks that are acted on at the same time, so that a distant Redis does not make many tasks take minutes.
-const AT_ONCE: usize = 16;
+/// Tasks of one step: each step holds the server up for little.
+const BATCH: usize = 100;
+/// Steps that are under way at the same time, so that a distant Redis does not make many tasks take minutes.
+const AT_ONCE: usize = 4;
 /// Failures without a success between them after which the rest is not tried.
-const FAILURES_MAX: u32 = 20;
+const FAILURES_MAX: u32 = 3;
 /// How often the screen is told how far it is.
 const TELL_EVERY: Duration = Duration::from_millis(200);
 
@@ -37,8 +39,9 @@ pub async fn work<S: Source>(
     while let Some((id, action)) = waiting.recv().await {
         let mut run = Run { id, stopped: &stopped, out, told: Instant::now(), tally: Tally::default() };
         match action {
-            Action::Requeue(targets) => run.each(targets, |target| requeue(source, target)).await,
-            Action::Drop(targets) => run.each(targets, |target| drop_task(source, target)).await,
+            Action::Requeue(targets, after) => run.each(source, Deal::Requeue(after), targets).await,
+            Action::Promote(targets) => run.each(source, Deal::Promote, targets).await,
+            Action::Drop(targets) => run.each(source, Deal::Drop, targets).await,
             Action::Purge { queue, parts } => run.purge(source, &queue, parts).await,
         }
         if out.send(Msg::Acted(id, run.tally)).await.is_err() {
@@ -47,12 +50,29 @@ pub async fn work<S: Source>(
     }
 }
 
-async fn requeue<S: Source>(source: &S, target: Target) -> Result<Acted, String> {
-    source.requeue(&target.id, &target.queue, target.segment, target.seen).await
+/// Targets of one queue and one place that are dealt with in one step.
+struct Batch {
+    queue: String,
+    scope: PurgeScope,
+    seen: Vec<Seen>,
 }
 
-async fn drop_task<S: Source>(source: &S, target: Target) -> Result<Acted, String> {
-    source.drop_task(&target.id, &target.queue, target.segment, target.seen).await
+/// The targets by their places, in steps of a bounded size.
+fn batches(targets: Vec<Target>) -> Vec<Batch> {
+    let mut batches: Vec<Batch> = Vec::new();
+    // The last batch of each place is the one that may have room.
+    let mut open: HashMap<(String, PurgeScope), usize> = HashMap::new();
+    for target in targets {
+        let scope = if target.quarantined { PurgeScope::Quarantine } else { PurgeScope::Segment(target.segment) };
+        let key = (target.queue, scope);
+        let at = open.get(&key).copied().filter(|at| batches[*at].seen.len() < BATCH).unwrap_or_else(|| {
+            batches.push(Batch { queue: key.0.clone(), scope, seen: Vec::new() });
+            batches.len() - 1
+        });
+        batches[at].seen.push(Seen { id: target.id, score: target.seen });
+        open.insert(key, at);
+    }
+    batches
 }
 
 /// Why a step was not done.
@@ -72,49 +92,59 @@ async fn bounded<T>(step: impl Future<Output = Result<T, String>>) -> Result<T, 
 }
 
 impl Run<'_> {
-    /// Does the same to each target. One that is refused does not hold up the others; when nothing but failures come,
-    /// the rest is not tried.
-    async fn each<F: Future<Output = Result<Acted, String>>>(
-        &mut self,
-        targets: Vec<Target>,
-        step: impl Fn(Target) -> F,
-    ) {
-        let mut targets = targets.into_iter();
+    /// Does the same to each target, a batch at a time. A task that is refused does not hold up the others; when nothing
+    /// but failures come, the rest is not tried.
+    async fn each<S: Source>(&mut self, source: &S, deal: Deal, targets: Vec<Target>) {
+        let mut batches = batches(targets).into_iter();
         let mut under_way = FuturesUnordered::new();
         let mut in_a_row = 0;
         loop {
             while under_way.len() < AT_ONCE && self.goes_on() && in_a_row < FAILURES_MAX {
-                let Some(target) = targets.next() else { break };
-                under_way.push(bounded(step(target)));
+                let Some(batch) = batches.next() else { break };
+                under_way.push(async move {
+                    let ended = bounded(source.deal(deal, &batch.queue, batch.scope, &batch.seen)).await;
+                    (batch.seen.len() as u64, ended)
+                });
             }
             match under_way.next().await {
                 None => break,
-                Some(Ok(acted)) => {
+                Some((_, Ok(ended))) => {
                     in_a_row = 0;
-                    self.tally.count(acted);
+                    ended.into_iter().for_each(|ended| self.count(ended));
                 }
-                Some(Err(Failure::Refused(why))) => {
+                Some((size, Err(Failure::Refused(why)))) => {
                     in_a_row += 1;
-                    self.tally.failed += 1;
+                    self.tally.failed += size;
                     self.tally.error.get_or_insert(why);
                 }
-                Some(Err(Failure::Late(why))) => {
+                Some((size, Err(Failure::Late(why)))) => {
                     in_a_row = FAILURES_MAX;
-                    self.tally.unknown += 1;
+                    self.tally.unknown += size;
                     self.tally.error.get_or_insert(why);
                 }
             }
             self.tell().await;
         }
-        self.tally.untried = targets.len() as u64;
+        self.tally.untried = batches.map(|batch| batch.seen.len() as u64).sum();
     }
 
-    /// Purges slice by slice, no more of a segment than about what it listed when it was asked for.
-    async fn purge<S: Source>(&mut self, source: &S, queue: &str, parts: Vec<(Segment, u64)>) {
-        for (segment, listed) in parts {
+    fn count(&mut self, ended: Result<Acted, String>) {
+        match ended {
+            Ok(acted) => self.tally.count(acted),
+            Err(why) => {
+                self.tally.failed += 1;
+                self.tally.error.get_or_insert(why);
+            }
+        }
+    }
+
+    /// Purges slice by slice, no more of a part than it listed when it was asked for.
+    async fn purge<S: Source>(&mut self, source: &S, queue: &str, parts: Vec<Part>) {
+        for part in parts {
             let mut gone = 0;
-            while gone < listed && self.goes_on() {
-                match bounded(source.purge_slice(queue, segment)).await {
+            while gone < part.count && self.goes_on() {
+                let step = source.purge_slice(queue, part.scope, part.max_score, part.count - gone);
+                match bounded(step).await {
                     Ok((went, left)) => {
                         gone += went;
                         self.tally.done += went;

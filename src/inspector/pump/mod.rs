@@ -48,13 +48,16 @@ impl Pump {
         let (actions, waiting) = mpsc::channel(ACTIONS_MAX);
         let (stop, stopped) = watch::channel(0);
         let task = tokio::spawn(async move {
-            let [queues, page, detail, workers, facts] = readers;
+            let [queues, page, detail, workers, facts, pulse, sift, survey] = readers;
             tokio::join!(
                 read(&source, Lane::Queues, queues, &out),
                 read(&source, Lane::Page, page, &out),
                 read(&source, Lane::Detail, detail, &out),
                 read(&source, Lane::Workers, workers, &out),
                 read(&source, Lane::Facts, facts, &out),
+                read(&source, Lane::Pulse, pulse, &out),
+                read(&source, Lane::Sift, sift, &out),
+                read(&source, Lane::Survey, survey, &out),
                 act::work(&source, waiting, stopped, &out),
                 hear::listen(&source, &out),
             );
@@ -119,8 +122,16 @@ fn newest(slot: &mut watch::Receiver<Slot>) -> Slot {
 async fn ask<S: Source>(source: &S, query: &Query) -> Result<Answer, String> {
     match query {
         Query::Queues => source.queues().await.map(Answer::Queues),
-        Query::Page { queue, segment, offset, limit } => {
-            source.page(queue, *segment, *offset, *limit).await.map(Answer::Page)
+        Query::Page { queue, scope, reversed, offset, limit } => {
+            source.page(queue, *scope, *reversed, *offset, *limit).await.map(Answer::Page)
+        }
+        Query::Pulse(queues, since_ms) => source.pulse(queues, *since_ms).await.map(Answer::Pulse),
+        Query::Sift { queue, segment, after, filter, now_ms } => {
+            source.sift(queue, *segment, after.as_ref(), filter, *now_ms).await.map(Answer::Sift)
+        }
+        Query::Survey { queue, after, since_ms } => {
+            let surveyed = source.survey(queue, after.as_ref(), *since_ms).await;
+            surveyed.map(|surveyed| Answer::Survey(Box::new(surveyed)))
         }
         Query::Detail(id) => source.detail(id).await.map(|found| Answer::Detail(found.map(Box::new))),
         Query::Workers => source.workers().await.map(Answer::Workers),

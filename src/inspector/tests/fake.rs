@@ -1,9 +1,10 @@
 //! A shop in memory, and a source that shows it: or hangs, or fails, or is late.
 
+use crate::filter::{Candidate, Filter, Incidents};
 use crate::inspector::msg::{Answer, Query};
 use crate::inspector::source::{
-    Acted, Body, Page, QueueCounts, Readable, ServerFacts, Source, Summary, TaskDetail, TaskRow, TelemetryEvent,
-    WorkerInfo,
+    Acted, Body, Cursor, Deal, Page, Pulse, PurgeScope, QueueCounts, Readable, Seen, ServerFacts, Sifted, Source,
+    Summary, Surveyed, TaskDetail, TaskRow, TelemetryEvent, WorkerInfo,
 };
 use crate::task::{
     ErrorRecord, ExponentialBackoff, Lease, Priority, RawJson, Retry, Segment, Stamp, Status, TaskId, TaskRecord,
@@ -193,6 +194,22 @@ impl Shop {
         self.queues.iter().map(counts).collect()
     }
 
+    fn pulse(&self, queue: &str) -> Pulse {
+        let Some((lists, _)) = self.queues.get(queue) else { return Pulse::default() };
+        let age = match queue {
+            "emails" => 252_000.0,
+            "default" => 400_000.0,
+            _ => 80.0,
+        };
+        let waits = !lists[Segment::Ready as usize].is_empty();
+        let failed = lists[Segment::Failed as usize].iter().filter(|task| task.places[0].1 > NOW - 1_000_000.0);
+        let due = lists[Segment::Scheduled as usize]
+            .iter()
+            .map(|task| task.places[0].1)
+            .fold(None, |max: Option<f64>, at| Some(max.map_or(at, |max| max.max(at))));
+        Pulse { oldest_ms: waits.then_some(NOW - age), failed: failed.count() as u64, last_due_ms: due }
+    }
+
     pub fn find(&self, id: &TaskId) -> Option<&TaskDetail> {
         self.queues.values().flat_map(|(lists, _)| lists.iter().flatten()).find(|task| task.id == *id)
     }
@@ -205,15 +222,47 @@ impl Shop {
     pub fn answer(&self, query: &Query) -> Answer {
         match query {
             Query::Queues => Answer::Queues(self.counts()),
-            Query::Page { queue, segment, offset, limit } => {
-                let list = self.queues.get(queue).map(|(lists, _)| lists[*segment as usize].as_slice());
-                let list = list.unwrap_or_default();
+            Query::Page { queue, scope, reversed, offset, limit } => {
+                let mut list = self.place(queue, *scope);
+                if *reversed {
+                    list.reverse();
+                }
                 let rows = list.iter().skip(*offset as usize).take(*limit as usize).map(row).collect();
                 Answer::Page(Page { total: list.len() as u64, offset: *offset, rows })
+            }
+            Query::Pulse(queues, _) => {
+                Answer::Pulse(queues.iter().map(|queue| (queue.clone(), self.pulse(queue))).collect())
+            }
+            Query::Sift { queue, segment, after, filter, now_ms } => {
+                // The score of the cursor is the rank here.
+                assert!(after.is_none(), "one slice is enough for this shop");
+                let list = self.place(queue, PurgeScope::Segment(*segment));
+                let meant = |task: &&TaskDetail| filter.matches(&Candidate::whole(&row(task), task, *now_ms));
+                let rows = list.iter().filter(meant).map(row).collect();
+                let total = list.len() as u64;
+                Answer::Sift(Sifted { total, looked_at: total, rows, next: None, bytes: total * 1_000 })
+            }
+            Query::Survey { queue, since_ms, .. } => {
+                let list = self.place(queue, PurgeScope::Segment(Segment::Failed));
+                let mut incidents = Incidents::new(1_000);
+                let new: Vec<_> = list.iter().map(row).filter(|row| row.score > *since_ms).collect();
+                new.iter().for_each(|row| incidents.add(row));
+                let newest = list.iter().map(|task| task.places[0].1).fold(f64::NEG_INFINITY, f64::max);
+                let total = list.len() as u64;
+                Answer::Survey(Box::new(Surveyed { incidents, total, newest, next: None, bytes: total * 1_000 }))
             }
             Query::Detail(id) => Answer::Detail(self.find(id).cloned().map(Box::new)),
             Query::Workers => Answer::Workers(self.workers.clone()),
             Query::Facts => Answer::Facts(self.facts.clone()),
+        }
+    }
+
+    /// The tasks of one place.
+    fn place(&self, queue: &str, scope: PurgeScope) -> Vec<TaskDetail> {
+        let Some((lists, quarantined)) = self.queues.get(queue) else { return Vec::new() };
+        match scope {
+            PurgeScope::Segment(segment) => lists[segment as usize].clone(),
+            PurgeScope::Quarantine => (0..*quarantined).map(|n| aside(queue, n)).collect(),
         }
     }
 
@@ -226,6 +275,12 @@ impl Shop {
         self.list(queue, segment).retain(|task| task.id != *id);
         Acted::Done
     }
+}
+
+fn aside(queue: &str, n: u64) -> TaskDetail {
+    let mut task = task(&format!("aside{n}"), "shop.tasks.unknown", queue, Segment::Ready, 60.0);
+    task.places[0].1 = NOW - 60_000.0 - n as f64;
+    task
 }
 
 fn busy_task(queue: &str, segment: Segment, n: u64) -> TaskDetail {
@@ -274,9 +329,39 @@ impl Source for Fake {
         self.read(Query::Queues, |answer| if let Answer::Queues(value) = answer { Some(value) } else { None }).await
     }
 
-    async fn page(&self, queue: &str, segment: Segment, offset: u64, limit: u64) -> Result<Page, String> {
-        let query = Query::Page { queue: queue.into(), segment, offset, limit };
+    async fn page(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        reversed: bool,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Page, String> {
+        let query = Query::Page { queue: queue.into(), scope, reversed, offset, limit };
         self.read(query, |answer| if let Answer::Page(value) = answer { Some(value) } else { None }).await
+    }
+
+    async fn pulse(&self, queues: &[String], since_ms: f64) -> Result<Vec<(String, Pulse)>, String> {
+        let query = Query::Pulse(queues.to_vec(), since_ms);
+        self.read(query, |answer| if let Answer::Pulse(value) = answer { Some(value) } else { None }).await
+    }
+
+    async fn sift(
+        &self,
+        queue: &str,
+        segment: Segment,
+        after: Option<&Cursor>,
+        filter: &Filter,
+        now_ms: f64,
+    ) -> Result<Sifted, String> {
+        let (queue, after, filter) = (queue.into(), after.cloned(), Arc::new(filter.clone()));
+        let query = Query::Sift { queue, segment, after, filter, now_ms };
+        self.read(query, |answer| if let Answer::Sift(value) = answer { Some(value) } else { None }).await
+    }
+
+    async fn survey(&self, queue: &str, after: Option<&Cursor>, since_ms: f64) -> Result<Surveyed, String> {
+        let query = Query::Survey { queue: queue.into(), after: after.cloned(), since_ms };
+        self.read(query, |answer| if let Answer::Survey(value) = answer { Some(*value) } else { None }).await
     }
 
     async fn detail(&self, id: &TaskId) -> Result<Option<TaskDetail>, String> {
@@ -292,27 +377,53 @@ impl Source for Fake {
         self.read(Query::Workers, |answer| if let Answer::Workers(value) = answer { Some(value) } else { None }).await
     }
 
-    async fn requeue(&self, id: &TaskId, queue: &str, segment: Segment, seen: f64) -> Result<Acted, String> {
+    async fn deal(
+        &self,
+        deal: Deal,
+        queue: &str,
+        scope: PurgeScope,
+        seen: &[Seen],
+    ) -> Result<Vec<Result<Acted, String>>, String> {
         self.ready().await?;
-        if self.shop().find(id).is_some_and(|task| matches!(task.body, Body::Unreadable(_))) {
-            return Err("its record cannot be read".into());
-        }
-        Ok(self.shop().act("requeue", id, queue, segment, seen))
-    }
-
-    async fn drop_task(&self, id: &TaskId, queue: &str, segment: Segment, seen: f64) -> Result<Acted, String> {
-        self.ready().await?;
-        Ok(self.shop().act("drop", id, queue, segment, seen))
-    }
-
-    async fn purge_slice(&self, queue: &str, segment: Segment) -> Result<(u64, u64), String> {
-        self.ready().await?;
+        let PurgeScope::Segment(segment) = scope else { return Err("not in this shop".into()) };
+        let verb = match deal {
+            Deal::Requeue(None) => "requeue",
+            Deal::Requeue(Some(_)) => "later",
+            Deal::Promote => "promote",
+            Deal::Drop => "drop",
+        };
         let mut shop = self.shop();
-        let slice = shop.slice;
+        let one = |seen: &Seen| {
+            let broken = |task: &TaskDetail| matches!(task.body, Body::Unreadable(_));
+            if verb == "requeue" && shop.find(&seen.id).is_some_and(broken) {
+                return Err("its record cannot be read".into());
+            }
+            Ok(shop.act(verb, &seen.id, queue, segment, seen.score))
+        };
+        Ok(seen.iter().map(one).collect())
+    }
+
+    async fn purge_slice(
+        &self,
+        queue: &str,
+        scope: PurgeScope,
+        max_score: Option<f64>,
+        limit: u64,
+    ) -> Result<(u64, u64), String> {
+        self.ready().await?;
+        let PurgeScope::Segment(segment) = scope else { return Err("not in this shop".into()) };
+        let mut shop = self.shop();
+        let slice = shop.slice.min(limit);
         let list = shop.list(queue, segment);
-        let went = slice.min(list.len() as u64);
-        list.drain(..went as usize);
-        let left = list.len() as u64;
+        let meant = |task: &TaskDetail| max_score.is_none_or(|max| task.places[0].1 <= max);
+        let went = slice.min(list.iter().filter(|task| meant(task)).count() as u64);
+        let mut left = went;
+        list.retain(|task| {
+            let goes = left > 0 && meant(task);
+            left -= u64::from(goes);
+            !goes
+        });
+        let left = list.iter().filter(|task| meant(task)).count() as u64;
         shop.done.push(format!("purge {went} of {queue} {segment}"));
         Ok((went, left))
     }

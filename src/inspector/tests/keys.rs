@@ -1,11 +1,11 @@
 //! What keys and answers change: no terminal, no server, no waiting.
 
-use crate::inspector::keymap::{BINDINGS, Context};
+use crate::inspector::keymap::{BINDINGS, Context, Deed};
 use crate::inspector::model::confirm::Reply;
 use crate::inspector::model::{Focus, Lock, Model, Overlay, Screen, Standing};
 use crate::inspector::msg::{Action, Answer, Effect, Lane, Msg, Query, Tally};
 use crate::inspector::options::Options;
-use crate::inspector::source::Acted;
+use crate::inspector::source::{Acted, PurgeScope};
 use crate::inspector::tests::fake::{NOW, task};
 use crate::inspector::tests::stage::Stage;
 use crate::inspector::update::{context, update};
@@ -15,12 +15,7 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn targets(action: &Action) -> Vec<String> {
-    match action {
-        Action::Requeue(targets) | Action::Drop(targets) => {
-            targets.iter().map(|target| target.id.to_string()).collect()
-        }
-        Action::Purge { .. } => Vec::new(),
-    }
+    action.targets().iter().map(|target| target.id.to_string()).collect()
 }
 
 #[test]
@@ -93,16 +88,20 @@ fn each_dangerous_key_asks_and_acts_only_on_yes() {
         stage.keys(match binding.context {
             Context::Queues => "",
             Context::Tasks => "<enter>",
+            Context::Incidents => "i",
             _ => "<enter><enter>",
         });
         assert_eq!(context(&stage.model), binding.context);
         stage.send(Msg::Key(binding.keys[0].event()));
+        if binding.deed == Deed::Later {
+            stage.keys("10m<enter>");
+        }
         assert!(stage.question().is_some(), "{binding:?}");
         stage.keys("<enter>");
         assert_eq!(stage.effects, [], "Enter alone is no yes");
         asked += 1;
     }
-    assert_eq!(asked, 6);
+    assert_eq!(asked, 11);
 }
 
 #[test]
@@ -116,7 +115,7 @@ fn requeue_is_frozen_when_it_is_asked() {
     stage.shop.list("emails", Segment::Failed).insert(0, task("new", "f", "emails", Segment::Failed, 0.0));
     stage.pass(SECOND);
     stage.keys("y");
-    let Some(Effect::Act(_, Action::Requeue(targets))) = stage.effects.pop() else { panic!("no requeue") };
+    let Some(Effect::Act(_, Action::Requeue(targets, None))) = stage.effects.pop() else { panic!("no requeue") };
     assert_eq!(targets.len(), 1);
     assert_eq!((targets[0].id.as_str(), targets[0].seen), (id.as_str(), seen));
     assert_eq!((targets[0].queue.as_str(), targets[0].segment), ("emails", Segment::Failed));
@@ -142,8 +141,9 @@ fn marks_are_aimed_at_together_and_many_are_typed() {
 
 #[test]
 fn requeue_elsewhere_than_in_failed_is_refused_with_a_hint() {
-    for (key, hint) in [("1", "already wait"), ("2", "when they are due"), ("3", "runs now"), ("4", "enqueue")] {
+    for (key, hint) in [("1", "already wait"), ("3", "runs now"), ("6", "set aside")] {
         let mut stage = Stage::new(80, 24);
+        stage.model.ui.queue = Some(if key == "6" { "default" } else { "emails" }.into());
         stage.keys(key).keys("R");
         assert!(stage.question().is_none());
         assert!(stage.notice().contains(hint), "{key}: {}", stage.notice());
@@ -158,7 +158,7 @@ fn purge_takes_the_queue_s_name() {
     stage.keys("s<enter>");
     let Some(Effect::Act(id, Action::Purge { queue, parts })) = stage.effects.pop() else { panic!("no purge") };
     assert_eq!(queue, "emails");
-    assert!(!parts.iter().any(|(segment, _)| *segment == Segment::Running));
+    assert!(!parts.iter().any(|part| part.scope == PurgeScope::Segment(Segment::Running)));
     stage.send(Msg::Progress(id, Tally { done: 300, ..Tally::default() }));
     assert!(stage.text().contains("300 of 673"), "{}", stage.text());
     stage.keys("h");
@@ -171,7 +171,10 @@ fn purge_takes_the_queue_s_name() {
     // In the tasks it is the segment that is listed.
     stage.keys("<enter>P");
     let Action::Purge { parts, .. } = &stage.question().unwrap().action else { panic!("no purge") };
-    assert_eq!(parts, &[(Segment::Failed, 412)]);
+    let [part] = parts.as_slice() else { panic!("{parts:?}") };
+    assert_eq!((part.scope, part.count), (PurgeScope::Segment(Segment::Failed), 412));
+    // What fails from now on has a higher score.
+    assert_eq!(part.max_score, Some(stage.model.clock.wall_ms));
 }
 
 #[test]
@@ -328,7 +331,7 @@ fn screens_and_panes() {
     stage.keys("e<esc>");
     assert_eq!(stage.model.ui.screen, Screen::Main);
     stage.keys("?jjj");
-    assert!(matches!(stage.model.ui.overlay, Some(Overlay::Help(3))));
+    assert!(matches!(&stage.model.ui.overlay, Some(Overlay::Help(help)) if help.top == 3));
     stage.keys("q");
     assert!(stage.model.ui.overlay.is_none() && stage.effects.is_empty());
     stage.keys("<esc><esc>q");

@@ -30,7 +30,7 @@ enum Step {
 
 fn key() -> impl Strategy<Value = KeyEvent> {
     let codes = prop_oneof![
-        8 => "[a-zA-Z0-9?\\[\\] ]".prop_map(|text| KeyCode::Char(text.chars().next().unwrap_or('j'))),
+        8 => "[a-zA-Z0-9?/:\\[\\] ]".prop_map(|text| KeyCode::Char(text.chars().next().unwrap_or('j'))),
         4 => prop::sample::select(vec![
             KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::PageUp,
             KeyCode::PageDown, KeyCode::Home, KeyCode::End, KeyCode::Left, KeyCode::Right, KeyCode::Backspace,
@@ -142,7 +142,20 @@ proptest! {
 #[test]
 fn every_small_size_can_be_drawn() {
     let mut stage = Stage::new(80, 24);
-    for keys in ["", "<enter>", "<enter>", "?", "<esc>R", "n<esc><esc>P", "<esc>w", "e"] {
+    for keys in [
+        "",
+        "<enter>",
+        "<enter>",
+        "?",
+        "<esc>R",
+        "n<esc><esc>P",
+        "<esc>w",
+        "e",
+        "i",
+        "<esc>5/er",
+        "ror:X OR <enter>",
+        "<esc>:",
+    ] {
         stage.keys(keys);
         for width in (0..40).chain([60, 119, 120, 121, 400]) {
             for height in 0..16 {

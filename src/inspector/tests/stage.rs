@@ -137,6 +137,8 @@ fn named_key(name: &str) -> KeyEvent {
         "enter" => KeyCode::Enter.into(),
         "esc" => KeyCode::Esc.into(),
         "tab" => KeyCode::Tab.into(),
+        "up" => KeyCode::Up.into(),
+        "down" => KeyCode::Down.into(),
         "space" => KeyCode::Char(' ').into(),
         "pgdn" => KeyCode::PageDown.into(),
         "pgup" => KeyCode::PageUp.into(),

@@ -2,16 +2,19 @@
 
 use crate::inspector::model::remote::Remote;
 use crate::inspector::model::tasks::TaskList;
-use crate::inspector::model::{Conn, Focus, Model, detail};
+use crate::inspector::model::{Conn, Focus, Model, attention};
 use crate::inspector::msg::{Answer, Lane};
-use crate::inspector::source::{Page, QueueCounts, TaskDetail};
+use crate::inspector::source::{Page, QueueCounts};
 use crate::inspector::theme::Role;
-use crate::inspector::update::plan;
+use crate::inspector::update::{detail, filter, incidents, plan};
 use crate::task::Segment;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// A lane that answered within this time shows that the connection stands.
 const HEALTHY: Duration = Duration::from_secs(3);
+/// A server whose clock is ahead or behind by less is taken to have the same, in milliseconds.
+const SKEW_MS: f64 = 2_000.0;
 /// A round trip that differs by less than this part from the one that is shown is not worth a drawing.
 const ROUND_TRIP_STEP: f64 = 0.2;
 
@@ -23,6 +26,9 @@ pub fn take(model: &mut Model, lane: Lane, id: u64, took: Duration, result: Resu
         Lane::Detail => model.detail.awaited(id),
         Lane::Workers => model.workers.awaited(id),
         Lane::Facts => model.facts.awaited(id),
+        Lane::Pulse => model.pulse.awaited(id),
+        Lane::Sift => model.sift.as_mut().is_some_and(|sift| sift.awaited(id)),
+        Lane::Survey => model.survey.awaited(id).is_some(),
     };
     if !awaited {
         return;
@@ -30,7 +36,7 @@ pub fn take(model: &mut Model, lane: Lane, id: u64, took: Duration, result: Resu
     match result {
         Ok(answer) => {
             good(model);
-            accept(model, answer, took);
+            accept(model, id, answer, took);
         }
         Err(why) => failed(model, lane, why),
     }
@@ -54,6 +60,15 @@ fn failed(model: &mut Model, lane: Lane, why: String) {
         Lane::Detail => fail(&mut model.detail, &why, now, chance),
         Lane::Workers => fail(&mut model.workers, &why, now, chance),
         Lane::Facts => fail(&mut model.facts, &why, now, chance),
+        Lane::Pulse => fail(&mut model.pulse, &why, now, chance),
+        Lane::Sift => {
+            filter::failed(model, why.clone());
+            true
+        }
+        Lane::Survey => {
+            model.survey.failed(why.clone(), now);
+            true
+        }
     };
     model.changed |= error;
     // One lane may fail for its own reason, such as a key of another type; all of them fail when Redis is gone.
@@ -77,17 +92,20 @@ fn fail<T>(remote: &mut Remote<T>, why: &str, now: Duration, chance: f64) -> boo
     news
 }
 
-fn accept(model: &mut Model, answer: Answer, took: Duration) {
-    let (now, every) = (model.clock.mono, model.options.refresh);
+fn accept(model: &mut Model, id: u64, answer: Answer, took: Duration) {
+    let (now, every) = (model.clock.mono, plan::every(model));
     match answer {
-        Answer::Queues(queues) => {
+        Answer::Queues(mut queues) => {
+            by_attention(model, &mut queues);
             if model.queues.value.as_ref() != Some(&queues) || model.queues.error.is_some() {
                 model.changed = true;
                 known(model, &queues);
             }
             model.queues.good(queues, now, every);
         }
-        Answer::Page(page) => {
+        Answer::Page(mut page) => {
+            model.ui.tasks.sort.apply(&mut page.rows);
+            filter::learn(&mut model.known, &page.rows);
             model.changed |= model.page.value.as_ref() != Some(&page) || model.page.error.is_some();
             listed(model, &page);
             model.page.good(page, now, every);
@@ -95,7 +113,8 @@ fn accept(model: &mut Model, answer: Answer, took: Duration) {
         Answer::Detail(found) => {
             if model.detail.value.as_ref() != Some(&found) || model.detail.error.is_some() {
                 model.changed = true;
-                described(model, found.as_deref());
+                detail::described(model, found.as_deref());
+                detail::reveal(model);
             }
             let bytes = found.as_ref().map_or(0, |detail| detail.stored.len() as u64);
             let every = plan::detail_every(model, bytes);
@@ -104,7 +123,7 @@ fn accept(model: &mut Model, answer: Answer, took: Duration) {
         Answer::Workers(mut workers) => {
             workers.sort_by(|a, b| a.id.cmp(&b.id));
             model.changed |= model.workers.value.as_ref() != Some(&workers) || model.workers.error.is_some();
-            model.workers.good(workers, now, every);
+            model.workers.good(workers, now, plan::workers_every(model));
         }
         Answer::Facts(facts) => {
             let trip = if facts.round_trip.is_zero() { took } else { facts.round_trip };
@@ -113,8 +132,28 @@ fn accept(model: &mut Model, answer: Answer, took: Duration) {
                 (facts.version.clone(), memory, facts.max_memory, facts.eviction_policy.clone(), facts.role.clone())
             };
             model.changed |= model.facts.value.as_ref().map(shown) != Some(shown(&facts));
+            if let Some(server_ms) = facts.time_ms {
+                // Half of the round trip has passed since; a second more or less is within what is shown.
+                let skew = server_ms - model.clock.wall_ms;
+                model.skew_ms = if skew.abs() < SKEW_MS { 0.0 } else { skew };
+            }
             model.changed |= smooth(&mut model.conn, trip);
             model.facts.good(facts, now, plan::FACTS_EVERY);
+        }
+        Answer::Pulse(pulses) => {
+            let pulses: HashMap<_, _> = pulses.into_iter().collect();
+            model.changed |= model.pulse.value.as_ref() != Some(&pulses);
+            model.pulse.good(pulses, now, plan::pulse_every(model));
+            if let Some(mut queues) = model.queues.value.take() {
+                by_attention(model, &mut queues);
+                model.queues.value = Some(queues);
+            }
+        }
+        Answer::Sift(sifted) => filter::take(model, sifted),
+        Answer::Survey(surveyed) => {
+            if let Some(at) = model.survey.awaited(id) {
+                incidents::take(model, at, *surveyed);
+            }
         }
     }
 }
@@ -132,6 +171,14 @@ fn smooth(conn: &mut Conn, trip: Duration) -> bool {
     // One slow answer does not make a slow connection, and one that is over is forgotten at once.
     conn.round_trip = Some(if trip < old { trip } else { (old + trip) / 2 });
     true
+}
+
+/// Sorts the queues: those that need attention first, by their names within. A queue moves only when that changes.
+fn by_attention(model: &Model, queues: &mut [QueueCounts]) {
+    queues.sort_by(|a, b| {
+        let attention = |counts| attention::of_queue(model, counts);
+        attention(b).cmp(&attention(a)).then_with(|| a.queue.cmp(&b.queue))
+    });
 }
 
 /// Keeps a queue selected, and remembers how many had failed when each was first seen.
@@ -166,14 +213,4 @@ fn first_segment(model: &mut Model, queues: &[QueueCounts]) {
 fn listed(model: &mut Model, page: &Page) {
     let height = model.areas().tasks_shown();
     model.ui.tasks.settle(model.page.value.as_ref(), page, height);
-}
-
-/// Makes the document of the selected task anew; its place stays where it is the same task.
-fn described(model: &mut Model, found: Option<&TaskDetail>) {
-    let id = found.map(|detail| detail.id.clone());
-    if model.ui.doc_of != id || id.is_none() {
-        model.ui.place = Default::default();
-    }
-    model.ui.doc = found.map(|task| detail::document(task, model.clock.wall_ms)).unwrap_or_default();
-    model.ui.doc_of = id;
 }

@@ -2,12 +2,13 @@
 
 use crate::inspector::keymap::{self, Context, Deed};
 use crate::inspector::model::confirm::{Reply, TYPED_MAX};
-use crate::inspector::model::doc::Place;
-use crate::inspector::model::tasks::{Jump, MARKS_MAX, TaskList, revealed};
-use crate::inspector::model::{Focus, Model, Overlay, Screen};
+use crate::inspector::model::prompt::Kind;
+use crate::inspector::model::sift::Sifting;
+use crate::inspector::model::tasks::{Jump, MARKS_MAX, Sort, TaskList, revealed};
+use crate::inspector::model::{Focus, Help, Model, Overlay, Screen};
 use crate::inspector::msg::Effect;
 use crate::inspector::theme::Role;
-use crate::inspector::update::{act, plan, shell};
+use crate::inspector::update::{act, detail, filter, incidents, plan, prompt, shell};
 use crate::task::Segment;
 use crossterm::event::{Event, KeyEvent};
 use tui_input::InputRequest;
@@ -16,16 +17,26 @@ use tui_input::backend::crossterm::to_input_request;
 /// Where the keys go now.
 pub fn context(model: &Model) -> Context {
     match (&model.ui.overlay, model.ui.screen, model.ui.focus) {
+        (Some(Overlay::Help(help)), ..) if help.typing => Context::HelpSearch,
         (Some(Overlay::Help(_)), ..) => Context::Help,
+        (Some(Overlay::Prompt(_)), ..) => Context::Prompt,
         (Some(Overlay::Confirm(confirm)), ..) => match confirm.answer {
             Reply::Key => Context::Confirm,
             Reply::Typed { .. } => Context::Typing,
         },
-        (None, Screen::Workers, _) => Context::Workers,
-        (None, Screen::Log, _) => Context::Log,
-        (None, Screen::Main, Focus::Queues) => Context::Queues,
-        (None, Screen::Main, Focus::Tasks) => Context::Tasks,
-        (None, Screen::Main, Focus::Detail) => Context::Detail,
+        (None, ..) => under(model),
+    }
+}
+
+/// Where the keys go once nothing lies over the screen.
+pub fn under(model: &Model) -> Context {
+    match (model.ui.screen, model.ui.focus) {
+        (Screen::Workers, _) => Context::Workers,
+        (Screen::Log, _) => Context::Log,
+        (Screen::Incidents, _) => Context::Incidents,
+        (Screen::Main, Focus::Queues) => Context::Queues,
+        (Screen::Main, Focus::Tasks) => Context::Tasks,
+        (Screen::Main, Focus::Detail) => Context::Detail,
     }
 }
 
@@ -37,7 +48,7 @@ pub fn key(model: &mut Model, event: KeyEvent, effects: &mut Vec<Effect>) {
             model.changed = true;
             perform(model, deed, effects);
         }
-        None if context == Context::Typing => {
+        None if matches!(context, Context::Typing | Context::Prompt | Context::HelpSearch) => {
             if let Some(request) = to_input_request(&Event::Key(event)) {
                 typed(model, request);
             }
@@ -54,8 +65,18 @@ pub fn paste(model: &mut Model, text: &str) {
 }
 
 fn typed(model: &mut Model, request: InputRequest) {
-    let Some(Overlay::Confirm(confirm)) = &mut model.ui.overlay else { return };
-    let Reply::Typed { input, .. } = &mut confirm.answer else { return };
+    let input = match &mut model.ui.overlay {
+        Some(Overlay::Prompt(_)) => return prompt::typed(model, request),
+        Some(Overlay::Help(help)) if help.typing => {
+            help.top = 0;
+            &mut help.query
+        }
+        Some(Overlay::Confirm(confirm)) => match &mut confirm.answer {
+            Reply::Typed { input, .. } => input,
+            Reply::Key => return,
+        },
+        _ => return,
+    };
     let full = input.value().chars().count() >= TYPED_MAX;
     if !(full && matches!(request, InputRequest::InsertChar(_))) {
         input.handle(request);
@@ -63,12 +84,13 @@ fn typed(model: &mut Model, request: InputRequest) {
     }
 }
 
-fn perform(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
+/// Does what a key or a command says.
+pub fn perform(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
     match deed {
         Deed::Quit => effects.push(Effect::Quit),
         Deed::Suspend => effects.push(Effect::Suspend),
         Deed::Redraw => effects.push(Effect::Redraw),
-        Deed::Help => model.ui.overlay = Some(Overlay::Help(0)),
+        Deed::Help => model.ui.overlay = Some(Overlay::Help(Help::default())),
         Deed::Back => back(model, effects),
         Deed::Leave => leave(model),
         Deed::NextPane => turn(model, 1),
@@ -76,8 +98,9 @@ fn perform(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
         Deed::Zoom => model.ui.zoom = !model.ui.zoom,
         Deed::Workers => screen(model, Screen::Workers),
         Deed::Log => screen(model, Screen::Log),
-        Deed::Refresh => plan::hurry(model),
-        Deed::Times => model.ui.absolute = !model.ui.absolute,
+        Deed::Incidents => screen(model, Screen::Incidents),
+        Deed::Refresh => refresh(model),
+        Deed::Times => times(model),
         Deed::CopyId => shell::copy_id(model, effects),
         Deed::CopyCommand => shell::copy_command(model, effects),
         Deed::Up => step(model, -1),
@@ -86,15 +109,104 @@ fn perform(model: &mut Model, deed: Deed, effects: &mut Vec<Effect>) {
         Deed::PageDown => page(model, 1),
         Deed::First => jump(model, Jump::First),
         Deed::Last => jump(model, Jump::Last),
+        Deed::Open if model.ui.screen == Screen::Incidents => incidents::open(model),
         Deed::Open => open(model),
         Deed::Segment(segment) => list(model, segment),
         Deed::PrevSegment => turn_segment(model, Segment::ALL.len() - 1),
         Deed::NextSegment => turn_segment(model, 1),
         Deed::Mark | Deed::MarkLoaded | Deed::Unmark => mark(model, deed),
-        Deed::Requeue | Deed::Drop | Deed::Purge => act::ask(model, deed),
-        Deed::Yes | Deed::Submit => act::answer(model, effects),
-        Deed::No => model.ui.overlay = None,
+        Deed::Quarantine => quarantine(model),
+        Deed::Sort | Deed::Reverse => sort(model, deed),
+        Deed::Filter => match &mut model.ui.overlay {
+            Some(Overlay::Help(help)) => help.typing = true,
+            _ => prompt::open(model, Kind::Filter),
+        },
+        Deed::Search => prompt::open(model, Kind::Search),
+        Deed::Palette => prompt::open(model, Kind::Palette),
+        Deed::SearchNext => detail::search(model, true),
+        Deed::SearchPrev => detail::search(model, false),
+        Deed::Fold => detail::fold(model),
+        Deed::Frames => detail::frames(model),
+        Deed::Raw => detail::raw(model),
+        Deed::Complete => prompt::take_offer(model),
+        Deed::Requeue | Deed::Later | Deed::Drop | Deed::Purge => act::ask(model, deed),
+        Deed::Yes => act::answer(model, effects),
+        Deed::Submit => submit(model, effects),
+        Deed::No => no(model),
     }
+}
+
+/// Does what was typed.
+fn submit(model: &mut Model, effects: &mut Vec<Effect>) {
+    match &mut model.ui.overlay {
+        Some(Overlay::Prompt(_)) => prompt::submit(model, effects),
+        Some(Overlay::Help(help)) => help.typing = false,
+        _ => act::answer(model, effects),
+    }
+}
+
+/// Leaves a question or a line; the help page only its search.
+fn no(model: &mut Model) {
+    match &mut model.ui.overlay {
+        Some(Overlay::Help(help)) => *help = Help::default(),
+        _ => model.ui.overlay = None,
+    }
+}
+
+/// Asks for everything on the screen; a filter and the incidents begin again.
+fn refresh(model: &mut Model) {
+    plan::hurry(model);
+    if model.ui.screen == Screen::Incidents {
+        model.survey.restart();
+    } else if model.ui.focus == Focus::Tasks {
+        filter::again(model);
+    }
+}
+
+fn times(model: &mut Model) {
+    model.ui.times = model.ui.times.next();
+    model.say(Role::Text, format!("times are {}", model.ui.times.name()));
+}
+
+fn quarantine(model: &mut Model) {
+    model.ui.screen = Screen::Main;
+    model.ui.focus = Focus::Tasks;
+    if !model.ui.tasks.quarantine {
+        leave_list(model, model.ui.tasks.segment);
+        model.ui.tasks.quarantine = true;
+    }
+}
+
+fn sort(model: &mut Model, deed: Deed) {
+    let height = model.areas().tasks_shown();
+    if deed == Deed::Reverse {
+        if model.sift.is_some() {
+            return model.say(Role::Soon, "what a filter found is sorted by s; Esc takes the filter away");
+        }
+        let list = &model.ui.tasks;
+        let turned = TaskList { reversed: !list.reversed, quarantine: list.quarantine, ..TaskList::new(list.segment) };
+        model.ui.tasks = turned;
+        model.page.forget();
+        return;
+    }
+    let list = &mut model.ui.tasks;
+    list.sort = list.sort.next();
+    if let Some(page) = &mut model.page.value {
+        match list.sort {
+            // The order of the segment is that of the next page, or of the filter begun again.
+            Sort::Listed => model.page.hurry(),
+            sort => sort.apply(&mut page.rows),
+        }
+        // What comes first now is what was asked for.
+        if let Some(page) = model.page.value.as_ref().filter(|_| list.sort != Sort::Listed) {
+            list.select_at(page, 0, height);
+        }
+    }
+    let what = if list.sort == Sort::Listed { "as listed" } else { list.sort.name() };
+    if list.sort == Sort::Listed && model.sift.is_some() {
+        filter::again(model);
+    }
+    model.say(Role::Text, format!("sorted {what}{}", if what == "as listed" { "" } else { ", what is loaded" }));
 }
 
 /// Leaves what lies on top, one thing at a time.
@@ -107,9 +219,13 @@ fn back(model: &mut Model, effects: &mut Vec<Effect>) {
         return;
     }
     model.notice = None;
-    if model.ui.screen == Screen::Main && model.ui.focus == Focus::Tasks && !model.ui.tasks.marks.is_empty() {
+    let in_tasks = model.ui.screen == Screen::Main && model.ui.focus == Focus::Tasks;
+    if in_tasks && model.sift.as_mut().is_some_and(Sifting::stop) {
+        return;
+    }
+    if in_tasks && !model.ui.tasks.marks.is_empty() {
         model.ui.tasks.marks.clear();
-    } else {
+    } else if !(in_tasks && filter::clear(model)) {
         leave(model);
     }
 }
@@ -157,7 +273,7 @@ pub fn list(model: &mut Model, segment: Segment) {
     if model.ui.focus != Focus::Tasks {
         model.ui.focus = Focus::Tasks;
     }
-    if model.ui.tasks.segment != segment {
+    if model.ui.tasks.segment != segment || model.ui.tasks.quarantine {
         leave_list(model, segment);
     }
 }
@@ -170,6 +286,7 @@ fn turn_segment(model: &mut Model, by: usize) {
 /// Starts another list: what was selected and marked belongs to the one that is left.
 fn leave_list(model: &mut Model, segment: Segment) {
     model.ui.tasks = TaskList::new(segment);
+    model.sift = None;
     model.page.forget();
     model.changed = true;
 }
@@ -192,7 +309,10 @@ fn mark(model: &mut Model, deed: Deed) {
             list.step(page, 1, height);
             room
         }
-        Deed::MarkLoaded => list.mark_loaded(page),
+        Deed::MarkLoaded => match &model.sift {
+            Some(sift) => list.mark_found(&sift.found),
+            None => list.mark_loaded(page),
+        },
         _ => {
             list.marks.clear();
             true
@@ -209,6 +329,7 @@ fn page(model: &mut Model, way: isize) {
         Context::Queues => areas.queues_shown(),
         Context::Tasks => areas.tasks_shown(),
         Context::Detail => usize::from(areas.detail.height),
+        Context::Incidents => areas.incidents_shown(),
         Context::Help => usize::from(model.size.1 / 2),
         _ => areas.others_shown(),
     };
@@ -229,10 +350,9 @@ pub fn step(model: &mut Model, by: isize) {
             }
         }
         Context::Tasks => model.ui.tasks.step(model.page.value.as_ref(), by, areas.tasks_shown()),
-        Context::Detail => {
-            let (width, height) = (areas.detail.width, areas.detail.height);
-            model.ui.place = model.ui.doc.moved(model.ui.place, by as i64, width, height);
-        }
+        Context::Detail => detail::step(model, by as i64),
+        Context::Incidents => incidents::step(model, by),
+        Context::Prompt => prompt::choose(model, by),
         Context::Workers => {
             let list = model.workers.value.as_deref().unwrap_or_default();
             let at = list.iter().position(|worker| Some(&worker.id) == model.ui.worker.as_ref());
@@ -241,8 +361,8 @@ pub fn step(model: &mut Model, by: isize) {
         }
         Context::Log => model.ui.log_back = model.ui.log_back.saturating_add_signed(-by),
         Context::Help => {
-            if let Some(Overlay::Help(top)) = &mut model.ui.overlay {
-                *top = top.saturating_add_signed(by);
+            if let Some(Overlay::Help(help)) = &mut model.ui.overlay {
+                help.top = help.top.saturating_add_signed(by);
             }
         }
         _ => {}
@@ -253,12 +373,7 @@ fn jump(model: &mut Model, to: Jump) {
     let areas = model.areas();
     match context(model) {
         Context::Tasks => model.ui.tasks.jump(model.page.value.as_ref(), to, areas.tasks_shown()),
-        Context::Detail => {
-            model.ui.place = match to {
-                Jump::First => Place::default(),
-                Jump::Last => model.ui.doc.end(areas.detail.width, areas.detail.height),
-            }
-        }
+        Context::Detail => detail::jump(model, to == Jump::Last),
         // The log grows downwards and is scrolled back from its end; the others stop at their ends by themselves.
         _ => step(model, if to == Jump::First { -isize::MAX } else { isize::MAX }),
     }
@@ -275,7 +390,10 @@ pub fn settle(model: &mut Model) {
     model.ui.worker_top = revealed(model.ui.worker_top, at, workers.len(), areas.others_shown());
     model.ui.log_back = model.ui.log_back.min(model.log.len().saturating_sub(usize::from(areas.other.height)));
     model.ui.tasks.reveal(model.page.value.as_ref(), areas.tasks_shown());
-    if let Some(Overlay::Help(top)) = &mut model.ui.overlay {
-        *top = (*top).min(crate::inspector::view::help_lines().saturating_sub(1));
+    let order = &model.survey.order;
+    let at = order.iter().position(|id| Some(id) == model.ui.incident.as_ref()).unwrap_or(0);
+    model.ui.incident_top = revealed(model.ui.incident_top, at, order.len(), areas.incidents_shown());
+    if let Some(Overlay::Help(help)) = &mut model.ui.overlay {
+        help.top = help.top.min(crate::inspector::view::help_lines(help.query.value()).saturating_sub(1));
     }
 }

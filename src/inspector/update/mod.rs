@@ -2,9 +2,13 @@
 
 mod act;
 mod answer;
+mod detail;
+mod filter;
+mod incidents;
 mod keys;
 mod mouse;
 mod plan;
+mod prompt;
 mod shell;
 
 use crate::inspector::model::{Model, Standing};
@@ -13,6 +17,7 @@ use crate::inspector::theme::Role;
 
 pub use act::ACTIONS_MAX;
 pub use keys::context;
+pub use plan::is_paused;
 
 /// Takes a message in.
 pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
@@ -50,6 +55,7 @@ pub fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Progress(id, tally) => act::progress(model, id, tally),
         Msg::Acted(id, tally) => act::ended(model, id, &tally),
         Msg::Resumed => resumed(model, &mut effects),
+        Msg::Focus(focused) => focus(model, focused),
         Msg::Quit => effects.push(Effect::Quit),
     }
     keys::settle(model);
@@ -70,6 +76,16 @@ fn tick(model: &mut Model, clock: Clock) {
         model.conn.told = true;
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
         model.note(Role::Wrong, format!("no answer from Redis{why}"));
+    }
+}
+
+/// Takes in that the terminal has come to the fore, or has left it. Nobody is silent who is not asked.
+fn focus(model: &mut Model, focused: bool) {
+    model.changed |= model.focused != focused;
+    model.focused = focused;
+    model.conn.waiting_since = model.conn.waiting_since.filter(|_| !plan::is_paused(model)).map(|_| model.clock.mono);
+    if focused {
+        plan::hurry(model);
     }
 }
 

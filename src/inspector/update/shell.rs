@@ -1,7 +1,8 @@
 //! Every screen is a command: the shell line that shows or does the same.
 
 use crate::inspector::model::{Focus, Model, Overlay, Screen};
-use crate::inspector::msg::{Action, Effect};
+use crate::inspector::msg::{Action, Effect, Part};
+use crate::inspector::source::PurgeScope;
 use crate::inspector::theme::Role;
 use crate::task::{Segment, visible};
 use std::fmt::Write;
@@ -15,6 +16,7 @@ pub fn copy_id(model: &mut Model, effects: &mut Vec<Effect>) {
     let text = match (model.ui.screen, model.ui.focus) {
         (Screen::Workers, _) => model.ui.worker.clone(),
         (Screen::Log, _) => model.log.back().map(|line| line.text.clone()),
+        (Screen::Incidents, _) => model.ui.incident.clone(),
         (Screen::Main, Focus::Queues) => model.ui.queue.clone(),
         (Screen::Main, _) => task,
     };
@@ -46,45 +48,64 @@ struct Command {
     /// What comes from Redis.
     names: Vec<String>,
     segments: Vec<Segment>,
-    /// Whether running tasks are meant, which has to be said.
-    running: bool,
+    /// Flags that have to be said.
+    flags: Vec<String>,
 }
 
 /// The command for what is on top.
 pub fn command(model: &Model) -> Option<String> {
-    let plain = |verb| Command { verb, names: Vec::new(), segments: Vec::new(), running: false };
-    let command = if let Some(Overlay::Confirm(confirm)) = &model.ui.overlay {
-        action(&confirm.action)
-    } else {
-        match (model.ui.screen, model.ui.focus) {
-            (Screen::Workers, _) => plain("workers"),
-            (Screen::Log, _) => return None,
-            (Screen::Main, Focus::Queues) => plain("queues"),
-            (Screen::Main, Focus::Tasks) => Command {
-                names: vec![model.ui.queue.clone()?],
-                segments: vec![model.ui.tasks.segment],
-                ..plain("tasks")
-            },
-            (Screen::Main, Focus::Detail) => {
-                Command { names: vec![model.ui.tasks.selected.as_ref()?.to_string()], ..plain("show") }
-            }
-        }
-    };
+    let command =
+        if let Some(Overlay::Confirm(confirm)) = &model.ui.overlay { action(&confirm.action) } else { screen(model)? };
     Some(command.line(&model.options.shell))
 }
 
+fn plain(verb: &'static str) -> Command {
+    Command { verb, names: Vec::new(), segments: Vec::new(), flags: Vec::new() }
+}
+
+fn screen(model: &Model) -> Option<Command> {
+    let list = &model.ui.tasks;
+    Some(match (model.ui.screen, model.ui.focus) {
+        (Screen::Workers, _) => plain("workers"),
+        (Screen::Log, _) => return None,
+        (Screen::Incidents, _) => plain("errors"),
+        (Screen::Main, Focus::Queues) => plain("queues"),
+        (Screen::Main, Focus::Tasks) if list.quarantine => return None,
+        (Screen::Main, Focus::Tasks) => Command {
+            names: vec![model.ui.queue.clone()?],
+            segments: vec![list.segment],
+            flags: model.sift.iter().map(|sift| format!("--where {}", quoted(sift.filter.as_str()))).collect(),
+            ..plain("tasks")
+        },
+        (Screen::Main, Focus::Detail) => Command { names: vec![list.selected.as_ref()?.to_string()], ..plain("show") },
+    })
+}
+
 fn action(action: &Action) -> Command {
-    let verb = action.verb().0;
+    let names = action.targets().iter().map(|target| target.id.to_string()).collect();
     match action {
-        Action::Requeue(targets) | Action::Drop(targets) => {
-            let names = targets.iter().map(|target| target.id.to_string()).collect();
-            let drops = matches!(action, Action::Drop(_));
-            let running = drops && targets.iter().any(|target| target.segment == Segment::Running);
-            Command { verb, names, segments: Vec::new(), running }
+        Action::Requeue(targets, after) => {
+            let mut flags: Vec<String> = after.iter().map(|after| format!("--in {}s", after.as_secs_f64())).collect();
+            if targets.iter().any(|target| target.segment == Segment::Successful) {
+                flags.push("--again".into());
+            }
+            Command { names, flags, ..plain("requeue") }
+        }
+        Action::Promote(_) => Command { names, ..plain("promote") },
+        Action::Drop(targets) => {
+            let running = targets.iter().any(|target| target.segment == Segment::Running);
+            let flags = running.then(|| "--running".to_owned()).into_iter().collect();
+            Command { names, flags, ..plain("drop") }
         }
         Action::Purge { queue, parts } => {
-            let segments = parts.iter().map(|(segment, _)| *segment).collect();
-            Command { verb, names: vec![queue.clone()], segments, running: false }
+            let of = |part: &Part| match part.scope {
+                PurgeScope::Segment(segment) => Some(segment),
+                PurgeScope::Quarantine => None,
+            };
+            let quarantine = parts.iter().any(|part| part.scope == PurgeScope::Quarantine);
+            let flags = quarantine.then(|| "--quarantine".to_owned()).into_iter().collect();
+            let segments = parts.iter().filter_map(of).collect();
+            Command { names: vec![queue.clone()], segments, flags, ..plain("purge") }
         }
     }
 }
@@ -95,7 +116,8 @@ impl Command {
         let names: String = self.names.iter().map(|name| format!(" {}", quoted(name))).collect();
         let segments: Vec<_> = self.segments.iter().map(|segment| segment.word()).collect();
         let segments = if segments.is_empty() { String::new() } else { format!(" --segment {}", segments.join(",")) };
-        let flags = format!("{segments}{}", if self.running { " --running" } else { "" });
+        let flags: String = self.flags.iter().map(|flag| format!(" {flag}")).collect();
+        let flags = format!("{segments}{flags}");
         if self.names.iter().any(|name| name.starts_with('-')) {
             return format!("{shell} {}{flags} --{names}", self.verb);
         }
@@ -148,7 +170,7 @@ mod tests {
             verb: "tasks",
             names: vec!["-x".into()],
             segments: vec![Segment::Failed, Segment::Ready],
-            running: false,
+            flags: Vec::new(),
         };
         assert_eq!(flag.line("threadmill"), "threadmill tasks --segment failed,ready -- -x");
         check("a\x1b[2J'", r"$'a\x1b[2J\''");

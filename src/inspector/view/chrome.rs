@@ -3,6 +3,7 @@
 use crate::inspector::format::exact;
 use crate::inspector::keymap::{self, Binding, Deed};
 use crate::inspector::layout::Areas;
+use crate::inspector::model::attention::{self, Attention};
 use crate::inspector::model::{Lock, Model, Standing};
 use crate::inspector::text::width;
 use crate::inspector::theme::Role;
@@ -66,7 +67,12 @@ pub fn notice(model: &Model, areas: &Areas, canvas: &mut Canvas) {
     } else if let Standing::Silent(_, Some(why)) = model.standing() {
         vec![(Role::Wrong, format!(" {why} "))]
     } else {
-        return;
+        let mut spans: Vec<Span> = Vec::new();
+        for (attention, text) in attention::beyond_queues(model) {
+            let role = if attention == Attention::Wrong { Role::Wrong } else { Role::Soon };
+            spans.push((role, format!(" {} {text} ", canvas.signs().alert)));
+        }
+        spans
     };
     canvas.spans(area.x + 1, area.y, area.width.saturating_sub(2), &spans);
 }

@@ -1,12 +1,13 @@
 //! The one task.
 
-use crate::inspector::format::{ago, full_moment};
+use crate::inspector::format::{Times, ago, full_moment};
 use crate::inspector::layout::Areas;
 use crate::inspector::model::doc::{LineText, Live};
 use crate::inspector::model::{Focus, Model};
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::Canvas;
 use crate::inspector::view::chrome;
+use ratatui::layout::Rect;
 
 /// Draws the detail.
 pub fn draw(model: &Model, areas: &Areas, canvas: &mut Canvas) {
@@ -53,6 +54,7 @@ pub fn draw(model: &Model, areas: &Areas, canvas: &mut Canvas) {
             canvas.right(right - 8, areas.detail_head.y, 7, &text, Role::Dim);
         }
     }
+    // The column before the text is that of the cursor.
     area.x += 1;
     area.width -= 1;
     let lines = doc.lines(model.ui.place, area.width, area.height, canvas.signs().ascii);
@@ -66,20 +68,26 @@ pub fn draw(model: &Model, areas: &Areas, canvas: &mut Canvas) {
             LineText::Live(live) => spoken(model, live),
         };
         canvas.left(area.x + indent, y, area.width - indent, &text, line.role);
+        if focused && line.at == model.ui.cursor {
+            canvas.sign(area.x - 1, y, canvas.signs().cursor, Role::Accent);
+            canvas.select(Rect { x: area.x - 1, y, width: area.width + 1, height: 1 });
+        }
     }
 }
 
 /// A line that changes with the time.
 fn spoken(model: &Model, live: &Live) -> String {
-    let now = model.clock.wall_ms;
+    let (now, times) = (model.clock.wall_ms, model.ui.times);
     match live {
-        Live::Since(words, at) if model.ui.absolute => {
-            format!("{words}, {}", full_moment(*at).unwrap_or_else(|| "-".into()))
+        Live::Since(words, at) if times != Times::Ages => {
+            format!("{words}, {}", full_moment(*at, times).unwrap_or_else(|| "-".into()))
         }
         Live::Since(words, at) => format!("{words}, {}", ago(*at, now)),
         Live::Moment(at, stored) => {
-            let moment = stored.clone().or_else(|| full_moment(*at)).unwrap_or_else(|| "-".into());
-            format!("{moment}   {}", ago(*at, now))
+            let local = (times == Times::Local).then(|| full_moment(*at, times)).flatten();
+            let moment = stored.clone().or_else(|| full_moment(*at, Times::Utc)).unwrap_or_else(|| "-".into());
+            let local = local.map_or_else(String::new, |local| format!("   {local}"));
+            format!("{moment}{local}   {}", ago(*at, now))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The help page: the table of keys, and what the signs mean.
 
 use crate::inspector::keymap::{BINDINGS, Key, SECTIONS};
+use crate::inspector::model::Help;
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::Canvas;
 use ratatui::layout::Rect;
@@ -11,30 +12,41 @@ const WIDTH: u16 = 92;
 const KEYS: u16 = 22;
 
 /// What the screen says by itself.
-const NOTES: [(&str, &str); 6] = [
+const NOTES: [(&str, &str); 9] = [
+    ("OLDEST", "how long the oldest READY task has waited; yellow from five minutes on"),
+    ("1H", "failures of the last hour"),
+    ("filter", "error:KeyError age<2h func:shop.* args.user_id:42 -worker:web1 OR \"words\""),
     ("IN/s OUT/s", "a second, mean of the last minute; the bars are that minute"),
     ("DONE QUAR", "SUCCESSFUL; set aside in quarantine, since it cannot be run"),
-    ("sign on a queue", "red: quarantined or broken; yellow: more FAILED than at the start"),
+    ("sign on a queue", "red: quarantined or broken; yellow: new failures, or READY tasks wait long"),
     ("age, first line", "how old what is shown is; acting keys lock when it is too old"),
     ("dimmed row", "the selected task has left the segment; keys still mean it"),
     ("n had moved", "changed since it was asked for, and left alone"),
 ];
 
-/// Lines of the whole page.
-pub fn help_lines() -> usize {
-    BINDINGS.len() + SECTIONS.len() * 2 + NOTES.len() + 1
+/// Lines that hold these words; of the whole page where there are none.
+pub fn help_lines(query: &str) -> usize {
+    lines(query).len()
 }
 
-/// Draws the page from the line `top` on.
-pub fn draw(top: usize, body: Rect, canvas: &mut Canvas) {
+/// Draws the page, scrolled and searched as it says.
+pub fn draw(help: &Help, body: Rect, canvas: &mut Canvas) {
     let width = WIDTH.min(body.width);
     let place = Rect { x: body.x + (body.width - width) / 2, width, ..body };
     let inside = canvas.frame(place);
+    let query = help.query.value();
     if place.height > 0 && place.width > 8 {
-        canvas.left(place.x + 2, place.y, place.width - 4, " Keys ", Role::Bright);
+        let cursor = if help.typing { "_" } else { "" };
+        let searched = !query.is_empty() || help.typing;
+        let title = if searched { format!(" Keys: {query}{cursor} ") } else { " Keys ".into() };
+        canvas.left(place.x + 2, place.y, place.width - 4, &title, Role::Bright);
     }
     let keys = KEYS.min(inside.width / 2);
-    for (nth, (left, right)) in lines().skip(top).take(usize::from(inside.height)).enumerate() {
+    let found = lines(query);
+    if found.is_empty() {
+        canvas.left(inside.x + 1, inside.y, inside.width.saturating_sub(1), "no key does that", Role::Dim);
+    }
+    for (nth, (left, right)) in found.into_iter().skip(help.top).take(usize::from(inside.height)).enumerate() {
         // No more than the height was taken, so this is within the area.
         let y = inside.y + nth as u16;
         match right {
@@ -48,22 +60,46 @@ pub fn draw(top: usize, body: Rect, canvas: &mut Canvas) {
     }
 }
 
-fn lines() -> impl Iterator<Item = (String, Option<String>)> {
-    let sections = SECTIONS.iter().flat_map(|(context, title)| {
-        let keys = BINDINGS.iter().filter(move |binding| binding.context == *context).map(|binding| {
+type HelpLine = (String, Option<String>);
+
+/// The lines that hold the words, each section below its title.
+fn lines(query: &str) -> Vec<HelpLine> {
+    let query = query.trim().to_lowercase();
+    let mut page: Vec<HelpLine> = Vec::new();
+    let notes = NOTES.into_iter().map(|(what, says)| (what.to_owned(), Some(says.to_owned()))).collect();
+    let sections = SECTIONS.iter().map(|(context, title)| {
+        let keys = BINDINGS.iter().filter(|binding| binding.context == *context).map(|binding| {
             let keys: Vec<_> = binding.keys.iter().map(Key::name).collect();
             (keys.join(" "), Some(binding.help.to_owned()))
         });
-        std::iter::once((title.to_string(), None)).chain(keys).chain(std::iter::once((String::new(), None)))
+        ((*title).to_owned(), keys.collect())
     });
-    let notes = NOTES.into_iter().map(|(what, says)| (what.to_owned(), Some(says.to_owned())));
-    sections.chain(std::iter::once(("The screen".to_owned(), None))).chain(notes)
+    for (title, mut lines) in sections.chain([("The screen".to_owned(), notes)]) {
+        let lines: &mut Vec<HelpLine> = &mut lines;
+        lines.retain(|(left, right)| {
+            let right = right.as_deref().unwrap_or_default();
+            query.is_empty() || left.to_lowercase() == query || right.to_lowercase().contains(&query)
+        });
+        if !lines.is_empty() {
+            if !page.is_empty() {
+                page.push((String::new(), None));
+            }
+            page.push((title, None));
+            page.append(lines);
+        }
+    }
+    page
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_page_is_as_long_as_it_says() {
-        assert_eq!(super::lines().count(), super::help_lines());
+    fn the_page_is_searched_by_words_and_by_keys() {
+        let all = super::help_lines("");
+        assert!(all > super::BINDINGS.len());
+        let found = super::lines("set aside");
+        assert!(found.iter().any(|(left, _)| left == "6") && found.len() < 12, "{found:?}");
+        assert!(super::lines("6").iter().any(|(left, _)| left == "6"));
+        assert_eq!(super::help_lines("no such words"), 0);
     }
 }

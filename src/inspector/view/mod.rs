@@ -4,8 +4,11 @@ mod canvas;
 mod chrome;
 mod confirm;
 mod detail;
+mod filtered;
 mod help;
+mod incidents;
 mod log;
+mod prompt;
 mod queues;
 mod spark;
 mod tasks;
@@ -26,13 +29,16 @@ pub fn view(model: &Model, frame: &mut Frame) {
     let mut canvas = Canvas::new(frame.buffer_mut(), model.theme());
     if !matches!(model.standing(), Standing::Connecting) || model.queues.value.is_some() {
         queues::draw(model, &areas, &mut canvas);
+        incidents::side(model, &areas, &mut canvas);
         match model.ui.screen {
             Screen::Main => {
                 tasks::draw(model, &areas, &mut canvas);
+                filtered::draw(model, areas.filter, &mut canvas);
                 detail::draw(model, &areas, &mut canvas);
             }
             Screen::Workers => workers::draw(model, &areas, &mut canvas),
             Screen::Log => log::draw(model, &areas, &mut canvas),
+            Screen::Incidents => incidents::draw(model, &areas, &mut canvas),
         }
     }
     chrome::walls(&areas, &mut canvas);
@@ -47,7 +53,8 @@ pub fn view(model: &Model, frame: &mut Frame) {
     chrome::notice(model, &areas, &mut canvas);
     match &model.ui.overlay {
         None => {}
-        Some(Overlay::Help(top)) => help::draw(*top, body, &mut canvas),
+        Some(Overlay::Help(help)) => help::draw(help, body, &mut canvas),
+        Some(Overlay::Prompt(prompt)) => prompt::draw(prompt, body, &mut canvas),
         Some(Overlay::Confirm(question)) => {
             canvas.fade(body);
             confirm::draw(question, body, &mut canvas);

@@ -1,7 +1,8 @@
 //! The queues: how many in each segment, and how they flow.
 
-use crate::inspector::format::{count, rate};
+use crate::inspector::format::{count, rate, short_span};
 use crate::inspector::layout::Areas;
+use crate::inspector::model::attention::{self, Attention, LATE_MS};
 use crate::inspector::model::flow::Shown;
 use crate::inspector::model::{Focus, Model, Screen, Standing};
 use crate::inspector::source::QueueCounts;
@@ -14,29 +15,37 @@ use ratatui::layout::Rect;
 /// Columns before the name: the cursor, the sign, a space.
 const MARGIN: u16 = 3;
 /// Columns of a number, the space before it included.
-const NUMBER: u16 = 6;
+const NUMBER: u16 = 7;
 /// The name gets at least so many, and at most.
 const NAME: (u16, u16) = (10, 30);
+
+/// From this many columns on there is room for sparklines, and what the smallest take.
+const SPARKS_FROM: u16 = 76;
+const SPARKS: u16 = 16;
 
 /// What a column shows.
 #[derive(Clone, Copy, PartialEq)]
 enum Column {
     Count(Segment),
+    Oldest,
+    Hour,
     Quarantine,
     In,
     Out,
 }
 
 /// The columns in the order of the screen, with their headings and how much each is worth where room is scarce.
-const COLUMNS: [(Column, &str, u8); 8] = [
+const COLUMNS: [(Column, &str, u8); 10] = [
     (Column::Count(Segment::Ready), "READY", 0),
-    (Column::Count(Segment::Scheduled), "SCHED", 3),
-    (Column::Count(Segment::Running), "RUN", 2),
-    (Column::Count(Segment::Successful), "DONE", 5),
+    (Column::Oldest, "OLDEST", 2),
+    (Column::Count(Segment::Scheduled), "SCHED", 5),
+    (Column::Count(Segment::Running), "RUN", 3),
+    (Column::Count(Segment::Successful), "DONE", 8),
     (Column::Count(Segment::Failed), "FAIL", 1),
-    (Column::Quarantine, "QUAR", 7),
+    (Column::Hour, "1H", 6),
+    (Column::Quarantine, "QUAR", 9),
     (Column::In, "IN/s", 4),
-    (Column::Out, "OUT/s", 6),
+    (Column::Out, "OUT/s", 7),
 ];
 
 /// How the room is dealt out.
@@ -84,7 +93,9 @@ pub fn draw(model: &Model, areas: &Areas, canvas: &mut Canvas) {
 }
 
 fn plan(width: u16, wide: bool) -> Plan {
-    let room = width.saturating_sub(MARGIN + NAME.0 + 1);
+    // The smallest sparklines come before the last columns: what moves is seen, numbers are read.
+    let kept = if !wide && width >= SPARKS_FROM { SPARKS } else { 0 };
+    let room = width.saturating_sub(MARGIN + NAME.0 + 1 + kept);
     let mut by_worth: Vec<_> = COLUMNS.iter().collect();
     by_worth.sort_by_key(|(.., worth)| *worth);
     by_worth.retain(|(column, ..)| !wide || !matches!(column, Column::In | Column::Out));
@@ -119,12 +130,10 @@ fn heading(plan: &Plan, area: Rect, wide: bool, canvas: &mut Canvas) {
 }
 
 fn queue(model: &Model, counts: &QueueCounts, plan: &Plan, row: Rect, wide: bool, canvas: &mut Canvas) {
-    let failed = counts.of(Segment::Failed);
-    let new_failures = model.failed_before.get(&counts.queue).is_some_and(|before| failed > *before);
-    if counts.quarantined > 0 || counts.broken().next().is_some() {
-        canvas.sign(row.x + 1, row.y, canvas.signs().alert, Role::Wrong);
-    } else if new_failures {
-        canvas.sign(row.x + 1, row.y, canvas.signs().alert, Role::Soon);
+    match attention::of_queue(model, counts) {
+        Attention::Wrong => canvas.sign(row.x + 1, row.y, canvas.signs().alert, Role::Wrong),
+        Attention::Soon => canvas.sign(row.x + 1, row.y, canvas.signs().alert, Role::Soon),
+        Attention::Calm => {}
     }
     canvas.left(row.x + MARGIN, row.y, plan.name, &counts.queue, Role::Text);
     // While nothing is heard, nothing is known to have stopped.
@@ -135,7 +144,7 @@ fn queue(model: &Model, counts: &QueueCounts, plan: &Plan, row: Rect, wide: bool
     let flow = model.flows.shown(&counts.queue, heard, plan.cells);
     let mut x = row.x + MARGIN + plan.name;
     for (column, _) in &plan.columns {
-        let (role, text) = cell(*column, counts, flow.as_ref(), canvas.signs().alert);
+        let (role, text) = cell(model, *column, counts, flow.as_ref(), canvas.signs().alert);
         canvas.right(x, row.y, NUMBER, &text, role);
         x += NUMBER;
     }
@@ -169,7 +178,7 @@ fn queue(model: &Model, counts: &QueueCounts, plan: &Plan, row: Rect, wide: bool
     }
 }
 
-fn cell(column: Column, counts: &QueueCounts, flow: Option<&Shown>, alert: &str) -> (Role, String) {
+fn cell(model: &Model, column: Column, counts: &QueueCounts, flow: Option<&Shown>, alert: &str) -> (Role, String) {
     let per_second =
         |value: Option<f64>| value.map_or((Role::Dim, "-".to_owned()), |value| (moving(value), rate(value)));
     match column {
@@ -183,6 +192,17 @@ fn cell(column: Column, counts: &QueueCounts, flow: Option<&Shown>, alert: &str)
                 _ => Role::Text,
             };
             (role, count(value))
+        }
+        Column::Oldest => match attention::waited(model, &counts.queue) {
+            None => (Role::Dim, "-".into()),
+            Some(waited) if waited > LATE_MS => (Role::Soon, short_span(waited)),
+            Some(waited) => (Role::Text, short_span(waited)),
+        },
+        Column::Hour => {
+            let failed =
+                model.pulse.value.as_ref().and_then(|pulses| pulses.get(&counts.queue)).map(|pulse| pulse.failed);
+            let role = if failed.is_some_and(|failed| failed > 0) { Role::Wrong } else { Role::Dim };
+            (role, failed.map_or_else(|| "-".into(), count))
         }
         Column::Quarantine => (if counts.quarantined > 0 { Role::Wrong } else { Role::Dim }, count(counts.quarantined)),
         Column::In => per_second(flow.map(|flow| flow.rate_in)),

@@ -1,8 +1,9 @@
 //! The tasks of one segment.
 
-use crate::inspector::format::{ago, count, exact, moment, span, whole_span};
+use crate::inspector::format::{Times, count, exact, span, when, whole_span};
 use crate::inspector::layout::Areas;
-use crate::inspector::model::tasks::ShownRow;
+use crate::inspector::model::sift::SiftState;
+use crate::inspector::model::tasks::{ShownRow, Sort, TaskList};
 use crate::inspector::model::{Focus, Model};
 use crate::inspector::source::{Readable, Summary, TaskRow};
 use crate::inspector::text::width;
@@ -51,7 +52,7 @@ pub fn draw(model: &Model, areas: &Areas, canvas: &mut Canvas) {
     if area.height == 0 {
         return;
     }
-    let columns = columns(model.ui.tasks.segment, area, model.ui.absolute);
+    let columns = columns(&model.ui.tasks, area, model.ui.times != Times::Ages);
     for placed in &columns {
         if right_aligned(placed.column) {
             canvas.right(placed.x, area.y, placed.width, placed.title, Role::Dim);
@@ -97,6 +98,7 @@ fn head(model: &Model, area: Rect, focused: bool, canvas: &mut Canvas) {
             .into_iter()
             .enumerate()
             .map(|(at, segment)| tab(model, segment, names.map(|names| names[at])))
+            .chain(aside(model, names.is_some()))
             .collect()
     };
     let queue = model.ui.queue.as_deref().unwrap_or("no queue");
@@ -123,7 +125,7 @@ fn tab(model: &Model, segment: Segment, name: Option<&str>) -> Vec<Span> {
     let counts = model.counts();
     let value = counts.map(|counts| counts.of(segment));
     let number = value.map_or_else(String::new, |value| format!(" {}", count(value)));
-    let listed = model.ui.tasks.segment == segment;
+    let listed = model.ui.tasks.segment == segment && !model.ui.tasks.quarantine;
     let role = match (listed, segment, value) {
         (true, ..) => Role::Accent,
         (_, Segment::Failed, Some(1..)) => Role::Wrong,
@@ -140,11 +142,25 @@ fn tab(model: &Model, segment: Segment, name: Option<&str>) -> Vec<Span> {
     vec![(role, format!("{open}{label}{number}{close}"))]
 }
 
+/// The key and the count of the quarantine, where there is something in it or it is listed.
+fn aside(model: &Model, named: bool) -> Option<Vec<Span>> {
+    let value = model.counts().map_or(0, |counts| counts.quarantined);
+    let listed = model.ui.tasks.quarantine;
+    if value == 0 && !listed {
+        return None;
+    }
+    let label = if named || listed { format!("6 Quar {}", count(value)) } else { "6".into() };
+    let (open, close) = if listed { ("[", "]") } else { (" ", " ") };
+    Some(vec![(if listed { Role::Accent } else { Role::Wrong }, format!("{open}{label}{close}"))])
+}
+
 /// How the room is dealt out among the columns of a segment.
-fn columns(segment: Segment, area: Rect, absolute: bool) -> Vec<Placed> {
+fn columns(list: &TaskList, area: Rect, absolute: bool) -> Vec<Placed> {
+    let segment = list.segment;
     use Column::{Attempts, Function, Id, Last, Priority, Span, Time};
-    let time = if absolute { 11 } else { 9 };
+    let time = if absolute { 11 } else { 10 };
     let (time_title, last_title) = match segment {
+        _ if list.quarantine => ("SET ASIDE", "WHY"),
         Segment::Ready => ("ENQUEUED", "ARGS"),
         Segment::Scheduled => ("DUE", "LAST ERROR, ELSE ARGS"),
         Segment::Running => ("SINCE", "WORKER"),
@@ -152,7 +168,7 @@ fn columns(segment: Segment, area: Rect, absolute: bool) -> Vec<Placed> {
         Segment::Failed => ("FAILED", "ERROR"),
     };
     let mut fixed = vec![(Id, "ID", 9), (Function, "FUNCTION", 0)];
-    if segment == Segment::Ready && area.width >= ROOMY.0 {
+    if segment == Segment::Ready && !list.quarantine && area.width >= ROOMY.0 {
         fixed.push((Priority, "PRIO", 5));
     }
     if area.width >= ROOMY.1 {
@@ -161,6 +177,7 @@ fn columns(segment: Segment, area: Rect, absolute: bool) -> Vec<Placed> {
     fixed.push((Time, time_title, time));
     if area.width >= ROOMY.0 {
         match segment {
+            _ if list.quarantine => {}
             Segment::Running => fixed.push((Span, "LEASE", 6)),
             Segment::Successful => fixed.push((Span, "TOOK", 6)),
             _ => {}
@@ -197,6 +214,12 @@ fn corner(model: &Model, areas: &Areas, columns: &[Placed], canvas: &mut Canvas)
     if marked > 0 {
         parts.push(format!("{} marked", exact(marked as u64)));
     }
+    if model.ui.tasks.reversed {
+        parts.push("from the other end".to_owned());
+    }
+    if model.ui.tasks.sort != Sort::Listed {
+        parts.push(format!("by {}", model.ui.tasks.sort.name()));
+    }
     if let Some(page) = model.page.value.as_ref().filter(|page| !page.rows.is_empty()) {
         let first = page.offset + model.ui.tasks.top as u64 + 1;
         let last = (first + areas.tasks_shown() as u64).saturating_sub(1).min(page.offset + page.rows.len() as u64);
@@ -224,6 +247,9 @@ fn nothing(model: &Model, area: Rect, canvas: &mut Canvas) {
         (None, _) if model.page.error.is_some() => "it cannot be read",
         (None, _) if model.ui.queue.is_none() => "no queue is selected",
         (None, _) => "reading",
+        _ if model.sift.as_ref().is_some_and(|sift| sift.state == SiftState::UnderWay) => "nothing found yet",
+        _ if model.sift.is_some() => "the filter means none of these tasks",
+        _ if model.ui.tasks.quarantine => "nothing was set aside: what cannot be run at all comes here",
         (_, Segment::Ready) => "nothing waits: what is enqueued to run at once comes here until a worker takes it",
         (_, Segment::Scheduled) => "nothing is scheduled: tasks for later and retries come here until they are due",
         (_, Segment::Running) => "nothing runs: what a worker has taken is here",
@@ -278,7 +304,8 @@ fn draw_cell(model: &Model, shown: ShownRow, placed: &Placed, y: u16, canvas: &m
             canvas.right(x, y, columns, &text, if attempts == Some(0) { Role::Dim } else { Role::Text });
         }
         Column::Time => {
-            let text = time(row, readable).map_or_else(|| "-".into(), |at| when(model, at));
+            let at = if model.ui.tasks.quarantine { Some(row.score) } else { time(row, readable) };
+            let text = at.map_or_else(|| "-".into(), |at| when(at, model.clock.wall_ms, model.ui.times));
             canvas.right(x, y, columns, &text, Role::Text);
         }
         Column::Span => {
@@ -286,7 +313,7 @@ fn draw_cell(model: &Model, shown: ShownRow, placed: &Placed, y: u16, canvas: &m
             canvas.right(x, y, columns, &text, role);
         }
         Column::Last => {
-            let (role, text) = last(shown, readable);
+            let (role, text) = last(shown, readable, model.ui.tasks.quarantine);
             canvas.left(x, y, columns, &text, role);
         }
     }
@@ -305,12 +332,6 @@ fn time(row: &TaskRow, readable: Option<&Readable>) -> Option<f64> {
     }
 }
 
-/// A moment as an age or as a time.
-fn when(model: &Model, at: f64) -> String {
-    let now = model.clock.wall_ms;
-    if model.ui.absolute { moment(at, now) } else { ago(at, now) }
-}
-
 /// What is left of a lease, or how long it took.
 fn length(model: &Model, row: &TaskRow, readable: Option<&Readable>) -> (Role, String) {
     if row.segment == Segment::Running {
@@ -323,13 +344,18 @@ fn length(model: &Model, row: &TaskRow, readable: Option<&Readable>) -> (Role, S
 }
 
 /// The column that takes the room that is left.
-fn last(shown: ShownRow, readable: Option<&Readable>) -> (Role, String) {
+fn last(shown: ShownRow, readable: Option<&Readable>, quarantine: bool) -> (Role, String) {
     let row = shown.row;
     if shown.gone {
-        return (Role::Dim, format!("no longer in {}", row.segment));
+        let place = if quarantine { "QUARANTINE" } else { row.segment.name() };
+        return (Role::Dim, format!("no longer in {place}"));
     }
     if let Summary::Unreadable { reason, head } = &row.summary {
         return (Role::Wrong, format!("{reason}: {head}"));
+    }
+    if quarantine {
+        let why = if row.summary == Summary::Missing { "it has no record" } else { "a worker could not run it" };
+        return (Role::Wrong, why.into());
     }
     let error = readable.and_then(|readable| readable.last_error.as_ref()).map(|error| {
         // The class without its module leaves room for the message.

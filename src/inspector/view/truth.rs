@@ -5,6 +5,7 @@ use crate::inspector::model::{Model, Standing};
 use crate::inspector::source::ServerFacts;
 use crate::inspector::text::width;
 use crate::inspector::theme::{Role, Signs};
+use crate::inspector::update::is_paused;
 use crate::inspector::view::canvas::{Canvas, Span};
 use ratatui::layout::Rect;
 use std::time::Duration;
@@ -36,6 +37,10 @@ pub fn draw(model: &Model, area: Rect, canvas: &mut Canvas) {
 
 fn truth(model: &Model, signs: &Signs) -> (Role, String) {
     let old = model.age().map(|age| format!("{age} s old"));
+    if is_paused(model) {
+        let old = old.map_or_else(String::new, |old| format!(", {old}"));
+        return (Role::Soon, format!("{} paused out of focus{old}", signs.hollow));
+    }
     match model.standing() {
         Standing::Connecting => (Role::Soon, format!("{} connecting", signs.hollow)),
         Standing::Live => {

@@ -1,20 +1,18 @@
 //! The workers of ours.
 
-use crate::inspector::format::{ago, count, moment, whole_span};
+use crate::inspector::format::{count, when, whole_span};
 use crate::inspector::layout::Areas;
 use crate::inspector::model::Model;
+use crate::inspector::model::attention::SILENT;
 use crate::inspector::source::WorkerInfo;
 use crate::inspector::theme::Role;
 use crate::inspector::view::canvas::Canvas;
 use crate::inspector::view::chrome;
 use crate::task::Stamp;
 use ratatui::layout::Rect;
-use std::time::Duration;
 
 /// Columns before the id: the cursor, the sign, a space.
 const MARGIN: u16 = 3;
-/// A worker that has been silent for longer may be gone.
-const SILENT: Duration = Duration::from_secs(15);
 
 /// The columns: heading, width, and from which width of the pane on they are there.
 const COLUMNS: [(&str, u16, u16); 7] = [
@@ -118,6 +116,5 @@ fn draw_worker(
 
 fn since(model: &Model, worker: &WorkerInfo) -> String {
     let Some(at) = Stamp::parse(&worker.started_at).map(|stamp| stamp.millis()) else { return "-".into() };
-    let now = model.clock.wall_ms;
-    if model.ui.absolute { moment(at, now) } else { ago(at, now) }
+    when(at, model.clock.wall_ms, model.ui.times)
 }

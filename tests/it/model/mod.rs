@@ -201,3 +201,52 @@ fn whatever_our_clients_do_each_id_is_in_one_place() {
 fn whatever_they_and_0_8_4_do_nothing_is_lost_without_a_word() {
     explore(prop_oneof![4 => ours(), 1 => theirs()]);
 }
+
+/// A sequence that once broke something.
+fn again(ops: &[Op]) {
+    if let Err(why) = run(&TestRedis::spawn(), ops) {
+        panic!("{why}");
+    }
+}
+
+const ENQUEUE: Op = Op::Enqueue { queue: false, count: 1, due: Due::Now };
+const ACQUIRE: Op = Op::Acquire { worker: 0, queue: None, count: 1, start: 0 };
+
+#[test]
+fn a_history_entry_stays_behind_in_the_queue_that_a_requeued_task_left() {
+    again(&[
+        ENQUEUE,
+        ACQUIRE,
+        Op::Acknowledge { lease: 0, good: true },
+        Op::ForeignRequeue { pick: 0 },
+        Op::Move { pick: 0, stale: false },
+    ]);
+}
+
+#[test]
+fn a_running_task_that_was_requeued_loses_its_record() {
+    again(&[
+        Op::Enqueue { queue: true, count: 1, due: Due::Now },
+        ACQUIRE,
+        Op::GiveBack { lease: 0 },
+        Op::ForeignRequeue { pick: 0 },
+        ACQUIRE,
+        Op::Expire { pick: 0 },
+    ]);
+}
+
+#[test]
+fn an_enqueue_arrives_late_after_the_record_expired_under_its_holder() {
+    again(&[
+        ENQUEUE,
+        ACQUIRE,
+        Op::Expire { pick: 0 },
+        Op::Replay { request: 1 },
+        Op::Acknowledge { lease: 0, good: false },
+    ]);
+}
+
+#[test]
+fn an_acquire_that_found_nothing_arrives_late() {
+    again(&[ACQUIRE, ENQUEUE, Op::Replay { request: 1 }, Op::Acknowledge { lease: 0, good: true }]);
+}

@@ -207,6 +207,30 @@ async fn scheduled_tasks_are_promoted_and_postponed_as_they_were_seen() {
 }
 
 #[tokio::test]
+async fn a_requeue_of_many_says_how_fast_it_is() {
+    let count = if std::env::var_os("THREADMILL_LONG").is_some() { 344_000 } else { 5_000 };
+    let lab = Lab::new();
+    let redis_url = threadmill::backend::RedisUrl::parse(&lab.redis.url()).unwrap();
+    let backend = threadmill::backend::Backend::new(threadmill::backend::Settings::new(redis_url)).unwrap();
+    let task = lab.task("default");
+    let text = encode(&queued(&task, "default", Utc::now()));
+    let script = "for i = 1, tonumber(ARGV[1]) do \
+        redis.call('SET', KEYS[2] .. i, ARGV[2], 'EX', 10000) redis.call('ZADD', KEYS[1], i, i) end";
+    let (failed, result, many) = ("threadmill:{default}:default:failed", result_key(""), count.to_string());
+    lab.redis.cli::<()>(&["EVAL", script, "2", failed, &result, &many, &text]);
+    let seen: Vec<_> =
+        (1..=count).map(|n: u32| Seen { id: TaskId::from(n.to_string()), score: f64::from(n) }).collect();
+    let start = std::time::Instant::now();
+    let mut requeued = 0;
+    for slice in seen.chunks(10_000) {
+        let outcomes = backend.requeue_many("default", Segment::Failed, slice, Requeue::default()).await.unwrap();
+        requeued += outcomes.iter().filter(|outcome| **outcome == Ok(RequeueOutcome::Requeued)).count();
+    }
+    println!("requeued {requeued} at {:.0} a second", requeued as f64 / start.elapsed().as_secs_f64());
+    assert_eq!(requeued, seen.len());
+}
+
+#[tokio::test]
 async fn large_records_are_read_in_slices_of_bytes() {
     let lab = Lab::new();
     let failed_key = "threadmill:{default}:default:failed";

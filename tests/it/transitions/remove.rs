@@ -81,6 +81,19 @@ async fn purge_touches_one_segment_of_one_queue_and_leaves_nothing_of_it() {
 }
 
 #[tokio::test]
+async fn purge_leaves_the_record_of_what_waits_elsewhere_as_well() {
+    let lab = Lab::new();
+    let task = lab.enqueue("default", 1).await.remove(0);
+    let before = lab.redis.snapshot();
+    lab.redis.cli::<()>(&["ZADD", "threadmill:{default}:default:deferred", "1", task.id.as_str()]);
+    assert_eq!(purge(&lab, "default", PurgeScope::Segment(Segment::Scheduled), None).await, 1);
+    before.assert_same(&lab.redis.snapshot());
+    lab.redis.cli::<()>(&["ZADD", "threadmill:{default}:default:running", "1", task.id.as_str()]);
+    assert_eq!(purge(&lab, "default", PurgeScope::Segment(Segment::Running), None).await, 1);
+    before.assert_same(&lab.redis.snapshot());
+}
+
+#[tokio::test]
 async fn purge_leaves_the_record_of_a_task_that_runs() {
     let lab = Lab::new();
     lab.enqueue("default", 1).await;
