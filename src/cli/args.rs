@@ -51,6 +51,14 @@ pub struct GlobalArgs {
     /// Read this file instead of threadmill.toml [env: THREADMILL_CONFIG]
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
+    /// Take connection and queues from these Django settings [env: DJANGO_SETTINGS_MODULE]
+    ///
+    /// Without it, a manage.py in the working folder names them. A flag, a THREADMILL_* variable or a file is stronger.
+    #[arg(long, value_name = "MODULE", global = true)]
+    pub settings: Option<String>,
+    /// Load the Django site with this interpreter [default: VIRTUAL_ENV, .venv, python3]
+    #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::ExecutablePath)]
+    pub python: Option<PathBuf>,
     /// Refuse everything that would change something [env: THREADMILL_READ_ONLY]
     #[arg(long, global = true)]
     pub read_only: bool,

@@ -10,6 +10,7 @@ mod error;
 mod lookup;
 mod output;
 mod prompt;
+mod site;
 mod time;
 mod verbs;
 
@@ -77,7 +78,7 @@ fn run(words: &[OsString], prepare: impl FnOnce(Worker) -> Worker) -> Result<Exi
         Verb::Config(args) => verbs::config::run(&config, &mut out, args)?,
         Verb::Completions(args) => verbs::completions::run(&mut out, &name, args)?,
         Verb::Man(args) => verbs::man::run(&mut out, &name, args)?,
-        verb => return run_async(verb, Context::new(config, out, name)?, prepare),
+        verb => return run_async(verb, &cli.global, Context::new(config, out, name)?, prepare),
     };
     out.flush()?;
     Ok(exit)
@@ -139,14 +140,19 @@ fn binary_name(words: &[OsString]) -> String {
 }
 
 /// Runs a verb that talks to Redis. One thread is enough for those that ask and answer, and it starts faster.
-fn run_async(verb: &Verb, mut cx: Context, prepare: impl FnOnce(Worker) -> Worker) -> Result<Exit, CliError> {
+fn run_async(
+    verb: &Verb,
+    flags: &GlobalArgs,
+    mut cx: Context,
+    prepare: impl FnOnce(Worker) -> Worker,
+) -> Result<Exit, CliError> {
     let many = matches!(verb, Verb::Worker(_) | Verb::Demo(_) | Verb::Inspector(_));
     let mut builder = match many {
         true => tokio::runtime::Builder::new_multi_thread(),
         false => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = builder.enable_all().build().map_err(|e| CliError::failed("cannot start the runtime", &e))?;
-    let result = runtime.block_on(dispatch(verb, &mut cx, prepare));
+    let result = runtime.block_on(dispatch(verb, flags, &mut cx, prepare));
     // A blocking task that was cut off must not hold up the end.
     runtime.shutdown_background();
     // What was printed before an error belongs to the answer.
@@ -155,7 +161,17 @@ fn run_async(verb: &Verb, mut cx: Context, prepare: impl FnOnce(Worker) -> Worke
     flushed.map(|()| exit)
 }
 
-async fn dispatch(verb: &Verb, cx: &mut Context, prepare: impl FnOnce(Worker) -> Worker) -> Result<Exit, CliError> {
+async fn dispatch(
+    verb: &Verb,
+    flags: &GlobalArgs,
+    cx: &mut Context,
+    prepare: impl FnOnce(Worker) -> Worker,
+) -> Result<Exit, CliError> {
+    let site = match verb {
+        // It has a Redis of its own.
+        Verb::Demo(_) => None,
+        verb => site::join(cx, flags, matches!(verb, Verb::Worker(_))).await?,
+    };
     match verb {
         Verb::Queues(args) => verbs::queues::run(cx, args).await,
         Verb::Tasks(args) => verbs::tasks::run(cx, args).await,
@@ -171,7 +187,7 @@ async fn dispatch(verb: &Verb, cx: &mut Context, prepare: impl FnOnce(Worker) ->
         Verb::Promote(args) => verbs::promote::run(cx, args).await,
         Verb::Postpone(args) => verbs::postpone::run(cx, args).await,
         Verb::Doctor(args) => verbs::doctor::run(cx, args).await,
-        Verb::Worker(args) => verbs::worker::run(cx, args, prepare).await,
+        Verb::Worker(args) => verbs::worker::run(cx, args, site, prepare).await,
         Verb::Demo(args) => verbs::demo::run(cx, args).await,
         // These need no Redis and have run.
         Verb::Config(_) | Verb::Completions(_) | Verb::Man(_) => Ok(Exit::Done),

@@ -31,6 +31,8 @@ pub enum Origin {
     File(PathBuf),
     /// An option of the Redis URL.
     Url,
+    /// The settings of a Django site.
+    Site,
     /// Nobody said anything.
     Default,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Origin {
             Origin::Flag(name) | Origin::Env(name) => f.write_str(name),
             Origin::File(path) => write!(f, "{}", path.display()),
             Origin::Url => f.write_str("the Redis URL"),
+            Origin::Site => f.write_str("the Django settings"),
             Origin::Default => f.write_str("default"),
         }
     }

@@ -151,6 +151,16 @@ impl WorkerSettings {
         put(&self.batch_size, &mut options.batch_size, |number| number.max(1));
     }
 
+    /// Threads, where somebody said it.
+    pub fn threads(&self) -> Option<usize> {
+        self.threads.as_ref().map(|setting| setting.value).filter(|threads| *threads > 0)
+    }
+
+    /// Tasks after which a child interpreter is replaced, where somebody said it.
+    pub fn max_tasks_per_child(&self) -> Option<u64> {
+        self.max_tasks.as_ref().map(|setting| setting.value)
+    }
+
     /// How the log is written.
     pub fn log_format(&self) -> LogForm {
         self.log_format.as_ref().map_or(LogForm::Json, |setting| setting.value)

@@ -5,6 +5,7 @@ use crate::cli::context::Context;
 use crate::cli::error::{CliError, Exit, exit_of};
 use crate::cli::output::warn;
 use crate::task::visible;
+use crate::worker::python::PythonOptions;
 use crate::worker::{Worker, WorkerError, log};
 use clap::Args;
 
@@ -29,23 +30,38 @@ pub struct WorkerArgs {
     /// Log these levels or modules, such as debug or threadmill=debug [env: RUST_LOG] [default: info]
     #[arg(long, value_name = "FILTER", help_heading = "Output")]
     pub log_level: Option<String>,
+    /// Run a Django site's tasks in so many child interpreters [default: cores less one]
+    #[arg(long, short, value_name = "N", help_heading = "How many at once")]
+    pub workers: Option<usize>,
 }
 
 /// Runs the verb.
 pub async fn run(
     cx: &mut Context,
     args: &WorkerArgs,
+    site: Option<PythonOptions>,
     prepare: impl FnOnce(Worker) -> Worker,
 ) -> Result<Exit, CliError> {
     cx.require_write()?;
     let mut worker = prepare(Worker::new(cx.backend().clone()));
     cx.config.worker.apply(worker.options_mut());
     start_log(args, cx.config.worker.log_format())?;
-    if worker.task_names().is_empty() {
+    if let Some(site) = site {
+        let options = worker.options_mut();
+        let python = PythonOptions {
+            workers: args.workers.unwrap_or(site.workers).max(1),
+            threads: cx.config.worker.threads().unwrap_or(site.threads),
+            max_tasks: cx.config.worker.max_tasks_per_child(),
+            ..site
+        };
+        // In a site the flag recycles children, as it does there; the worker itself goes on.
+        options.max_tasks = None;
+        worker = worker.python(python);
+    } else if worker.task_names().is_empty() {
         let queues = worker.options_mut().queues.join(", ");
         warn(&format!(
             "this worker knows no functions: every task that it takes from {} becomes FAILED. A program registers its \
-             functions with threadmill::cli::main_with",
+             functions with threadmill::cli::main_with, a Django site has them beside its manage.py",
             visible(&queues)
         ));
     }
@@ -53,6 +69,7 @@ pub async fn run(
     cx.backend().ping().await?;
     let summary = worker.run().await.map_err(|error| match &error {
         WorkerError::Backend(backend) => CliError::caused(exit_of(backend), &error),
+        WorkerError::Python(_) => CliError::caused(Exit::Usage, &error),
         WorkerError::NoQueue => CliError::caused(Exit::Usage, &error).hint("name one with --queues"),
         _ => CliError::caused(Exit::Partial, &error),
     })?;

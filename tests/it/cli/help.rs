@@ -6,7 +6,7 @@ use crate::common::binary::BINARY;
 use crate::common::{Home, Running, TestRedis};
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 19] = [
     "queues",
     "tasks",
     "show",
@@ -17,6 +17,10 @@ const VERBS: [&str; 15] = [
     "requeue",
     "drop",
     "purge",
+    "move",
+    "promote",
+    "postpone",
+    "doctor",
     "worker",
     "demo",
     "config",
@@ -50,7 +54,7 @@ fn the_examples_of_the_help_run() {
         let help = home.run(&[verb, "--help"]).expect(0).stdout;
         let examples = help.split("Examples:\n").nth(1).expect("each verb has examples");
         for example in examples.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            fill(&server);
+            fill(&server, verb);
             run_example(&home, example);
             run += 1;
         }
@@ -58,13 +62,15 @@ fn the_examples_of_the_help_run() {
     assert!(run >= 25, "{run}");
 }
 
-/// Tasks for every example: a queue `emails` with 12 failed tasks, the one with the known id among them.
-fn fill(server: &TestRedis) {
+/// Tasks for every example: a queue `emails` with failed tasks, and the one with the known id where the verb acts.
+fn fill(server: &TestRedis, verb: &str) {
     server.cli::<()>(&["FLUSHALL"]);
     for number in 0..11 {
         Task::new(&id(number), "emails", "failed").put(server);
     }
-    Task::new(ID, "emails", "failed").put(server);
+    let waits = ["move", "promote", "postpone"].contains(&verb);
+    let (queue, segment) = if waits { ("default", "deferred") } else { ("emails", "failed") };
+    Task::new(ID, queue, segment).put(server);
     Task::new(&id(50), "emails", "ready").put(server);
     Task::new(&id(60), "default", "ready").put(server);
 }
@@ -81,7 +87,9 @@ fn run_example(home: &Home, example: &str) {
     command.args(["-c", &format!("set -o pipefail; PATH=$HOME/bin:$PATH; {line}")]);
     command.env_clear().envs(home.environment()).current_dir(home.path());
     let output = Running::start(command, Stdio::null()).wait();
-    assert_eq!(output.code, 0, "{example}\n{}\n{}", output.stdout, output.stderr);
+    // A private server without persistence is a finding, and findings have a code of their own.
+    let is_fine = output.code == 0 || (example.contains(" doctor") && output.code == 1);
+    assert!(is_fine, "{example}: {}\n{}\n{}", output.code, output.stdout, output.stderr);
 }
 
 fn is_installed(program: &str) -> bool {

@@ -11,6 +11,7 @@ mod purge;
 mod run;
 mod seed;
 mod setup;
+mod site;
 
 use crate::common::{Home, TestRedis};
 pub use seed::{ID, Task};
