@@ -2,6 +2,7 @@
 
 mod faults;
 mod idle;
+mod process;
 mod run;
 mod shutdown;
 mod takeover;
