@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Keys that the server looks at in one step of the search.
-const SCAN_COUNT: u64 = 1000;
+const SCAN_COUNT: u64 = 2000;
 
 impl Backend {
     /// The queues that are known: by configuration, and those that our programs recorded. Sorted by name.

@@ -10,10 +10,18 @@ use std::time::Duration;
 const CLAIM_TTL: Duration = Duration::from_secs(60);
 /// Leases of one claim, or running entries of one look.
 const SLICE: u64 = 100;
+/// Queues of one call, so that a script stays short however many there are.
+const QUEUES: usize = 200;
+/// Due tasks of one call: more would not fit the stack of a script.
+const DUE_MAX: u64 = 2_000;
 
-/// What the mover did in one call.
+/// What the mover did in one queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moved {
+    /// The queue.
+    pub queue: String,
+    /// Whether a key of the queue holds another type, so that it was left alone.
+    pub is_broken: bool,
     /// Tasks that are READY now.
     pub moved: u64,
     /// Ids without a record, set aside in quarantine.
@@ -41,16 +49,20 @@ pub struct Claimed {
     pub token: Token,
 }
 
-/// What a reaper found in one call.
+/// What a reaper found in one queue.
 #[derive(Clone, Debug)]
 pub struct Reaped {
+    /// The queue.
+    pub queue: String,
+    /// Whether a key of the queue holds another type, so that it was left alone.
+    pub is_broken: bool,
     /// Leases whose time was over.
     pub claimed: Vec<Claimed>,
     /// Ids without a record, set aside in quarantine.
     pub ghosts: Vec<TaskId>,
     /// Running entries of tasks that were finished already, removed.
     pub finished: u64,
-    /// Whether there is more.
+    /// Whether there may be more.
     pub more: bool,
 }
 
@@ -79,6 +91,8 @@ pub struct Watch {
     pub since: f64,
     /// Workers that were silent all that time.
     pub silent: Vec<String>,
+    /// How many workers are on record.
+    pub workers: u64,
 }
 
 /// What became of a slice of a segment whose records are to have no end.
@@ -95,46 +109,67 @@ pub struct Persisted {
 }
 
 impl Backend {
-    /// Moves due tasks of one queue to READY, up to `limit`.
+    /// Moves due tasks of these queues to READY, up to `limit` in all; the first queues have the first turn. Many queues
+    /// are one call.
     ///
     /// # Errors
     /// The same call can be sent again.
-    pub async fn move_due(&self, queue: &str, limit: u64) -> Result<Moved, BackendError> {
-        let keys = self.keys();
-        let mut cmd = MOVER.call(&[
-            keys.segment(queue, Segment::Scheduled),
-            keys.segment(queue, Segment::Ready),
-            keys.segment(queue, Segment::Running),
-            keys.quarantine(queue),
-            keys.wake(),
-        ]);
-        cmd.arg(queue).arg(limit).arg(keys.task_prefix());
-        let [moved, ghosts, more, next_due] = self.call("mover", cmd).await?.array()?;
-        Ok(Moved {
-            moved: moved.count()?,
-            ghosts: ids(ghosts)?,
-            more: more.integer()? == 1,
-            next_due: next_due.text_or_none()?.and_then(|text| text.parse().ok()),
-        })
+    pub async fn move_due<Q: AsRef<str>>(&self, queues: &[Q], limit: u64) -> Result<Vec<Moved>, BackendError> {
+        let mut all = Vec::with_capacity(queues.len());
+        for queues in queues.chunks(QUEUES) {
+            let mut names = vec![self.keys().wake()];
+            for queue in queues.iter().map(AsRef::as_ref) {
+                let segments = [Segment::Scheduled, Segment::Ready, Segment::Running];
+                names.extend(segments.map(|segment| self.keys().segment(queue, segment)));
+                names.push(self.keys().quarantine(queue));
+            }
+            let mut cmd = MOVER.call(&names);
+            cmd.arg(limit.min(DUE_MAX)).arg(self.keys().task_prefix());
+            for queue in queues {
+                cmd.arg(queue.as_ref());
+            }
+            let answers = self.call("mover", cmd).await?.groups()?;
+            for (queue, [code, moved, ghosts, more, next_due]) in queues.iter().zip(answers) {
+                all.push(Moved {
+                    queue: queue.as_ref().to_owned(),
+                    is_broken: code.code(&[("moved", false), ("wrong_type", true)])?,
+                    moved: moved.count()?,
+                    ghosts: ids(ghosts)?,
+                    more: more.integer()? == 1,
+                    next_due: next_due.text_or_none()?.and_then(|text| text.parse().ok()),
+                });
+            }
+        }
+        Ok(all)
     }
 
-    /// Claims leases of one queue whose time is over by the server's clock.
+    /// Claims leases of these queues whose time is over by the server's clock, a slice in all. Many queues are one call.
     ///
     /// # Errors
     /// Where the answer was lost, what was claimed by it can be claimed again after a minute.
-    pub async fn reap(&self, queue: &str) -> Result<Reaped, BackendError> {
-        let keys = self.keys();
-        let token = Token::new();
-        let mut cmd = REAP.call(&[keys.segment(queue, Segment::Running), keys.quarantine(queue)]);
-        cmd.arg(SLICE).arg(token.as_str()).arg(CLAIM_TTL.as_millis() as u64);
-        cmd.arg(keys.task_prefix()).arg(keys.result_prefix());
-        let [claimed, ghosts, finished, more] = self.call("reap", cmd).await?.array()?;
-        Ok(Reaped {
-            claimed: claims(claimed, queue, &token)?,
-            ghosts: ids(ghosts)?,
-            finished: finished.count()?,
-            more: more.integer()? == 1,
-        })
+    pub async fn reap<Q: AsRef<str>>(&self, queues: &[Q]) -> Result<Vec<Reaped>, BackendError> {
+        let mut all = Vec::with_capacity(queues.len());
+        for queues in queues.chunks(QUEUES) {
+            let token = Token::new();
+            let keys_of = |queue: &Q| {
+                [self.keys().segment(queue.as_ref(), Segment::Running), self.keys().quarantine(queue.as_ref())]
+            };
+            let mut cmd = REAP.call(&queues.iter().flat_map(keys_of).collect::<Vec<_>>());
+            cmd.arg(SLICE).arg(token.as_str()).arg(CLAIM_TTL.as_millis() as u64);
+            cmd.arg(self.keys().task_prefix()).arg(self.keys().result_prefix());
+            let answers = self.call("reap", cmd).await?.groups()?;
+            for (queue, [code, claimed, ghosts, finished, more]) in queues.iter().zip(answers) {
+                all.push(Reaped {
+                    queue: queue.as_ref().to_owned(),
+                    is_broken: code.code(&[("reaped", false), ("wrong_type", true)])?,
+                    claimed: claims(claimed, queue.as_ref(), &token)?,
+                    ghosts: ids(ghosts)?,
+                    finished: finished.count()?,
+                    more: more.integer()? == 1,
+                });
+            }
+        }
+        Ok(all)
     }
 
     /// Notes that maintenance looks, and names workers that have been silent for `silence` while somebody looked all
@@ -146,9 +181,9 @@ impl Backend {
         let keys = self.keys();
         let mut cmd = WATCH.call(&[keys.workers(), keys.watch()]);
         cmd.arg(silence.as_millis() as u64).arg(gap.as_millis() as u64);
-        let [now, since, silent] = self.call("watch", cmd).await?.array()?;
+        let [now, since, silent, workers] = self.call("watch", cmd).await?.array()?;
         let silent = silent.list()?.into_iter().map(Answer::text).collect::<Result<_, _>>()?;
-        Ok(Watch { now: now.number()?, since: since.number()?, silent })
+        Ok(Watch { now: now.number()?, since: since.number()?, silent, workers: workers.count()? })
     }
 
     /// Settles a slice of the leases of one queue that a silent worker held.

@@ -113,9 +113,9 @@ scripts! {
     /// Removes a slice of a segment.
     PURGE = "purge", keys "segment (elsewhere)*", args "kind limit max_score task_prefix result_prefix";
     /// Moves what is due.
-    MOVER = "mover", keys "scheduled ready running quarantine wake", args "queue limit task_prefix";
+    MOVER = "mover", keys "wake (scheduled ready running quarantine)*", args "limit task_prefix (queue)*";
     /// Claims leases that are over.
-    REAP = "reap", keys "running quarantine", args "limit token claim_ttl task_prefix result_prefix";
+    REAP = "reap", keys "(running quarantine)*", args "limit token claim_ttl task_prefix result_prefix";
     /// Settles the leases of a silent worker.
     TAKE_OVER = "take_over", keys "workers worker running ready wake",
         args "worker queue silence token claim_ttl score id limit task_prefix";
@@ -141,6 +141,8 @@ scripts! {
     TURN = "turn", keys "sweep", args "interval";
     /// Reads a slice of a segment behind an entry.
     BROWSE = "browse", keys "segment", args "kind reverse score id limit head tail byte_budget prefix";
+    /// Counts many segments in one call.
+    COUNT = "count", keys "(segment)*", args "-";
     /// Tells since when the oldest READY task waits.
     OLDEST = "oldest", keys "ready", args "step limit";
     /// Reads a page of a segment.

@@ -131,7 +131,7 @@ impl Backend {
         let mut queues = queues.to_vec();
         queues.sort_unstable();
         queues.dedup();
-        let counts = self.counts(&queues).await?;
+        let counts = self.counts_at_once(&queues).await?;
         let mut tidied = Tidied { turn: true, ..Tidied::default() };
         self.keep_running(&counts, &mut tidied).await?;
         self.keep_waiting(&counts, every, &mut state, &mut tidied).await?;

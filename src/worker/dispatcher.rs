@@ -131,7 +131,8 @@ impl Dispatcher {
                 self.idle_until = None;
             }
             Event::Listening(listening) => {
-                self.listening = listening;
+                // Word of a listener that was told to stop comes late.
+                self.listening = listening && self.wants_to_listen;
                 // What came between the last look and the subscription is found by one more look.
                 self.woken |= listening && self.fetch.is_some();
                 self.idle_until = self.idle_until.filter(|_| !listening);

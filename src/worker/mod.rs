@@ -8,6 +8,7 @@ mod bridge;
 mod clock;
 mod conclude;
 mod dispatcher;
+mod ear;
 mod engine;
 mod fetch;
 mod heartbeat;
@@ -273,7 +274,7 @@ async fn work(
     // Bounded by what they carry: one end a lease, and a few signals.
     let (results, ended) = mpsc::unbounded_channel();
     let (signals, heard) = mpsc::unbounded_channel();
-    let peers = Arc::default();
+    let (peers, ear) = (Arc::default(), Arc::default());
     let ending = CancellationToken::new();
     let _end = ending.clone().drop_guard();
     heartbeat::start(&backend, pulse.clone(), options.heartbeat, signals.clone(), ending.clone())?;
@@ -284,11 +285,12 @@ async fn work(
         shop: shop.clone(),
         options: options.clone(),
         peers: Arc::clone(&peers),
+        ear: Arc::clone(&ear),
         python: pool.clone(),
     };
     tokio::spawn(ending.clone().run_until_cancelled_owned(maintenance.run()));
     tokio::spawn(ending.clone().run_until_cancelled_owned(pass_on(stopper, signals.clone())));
-    let waker = wake::Waker::new(backend.clone(), &options.queues, signals.clone(), peers);
+    let waker = wake::Waker::new(backend.clone(), &options.queues, signals.clone(), peers, ear);
     let executor = native::Native::new(shop, results);
     let engine = Engine::new(backend.clone(), &options, executor, bridge, pulse.clone(), waker, signals);
     let end = engine.run(ended, heard).await;

@@ -18,7 +18,8 @@ pub struct WorkerOptions {
     pub poll_interval: Duration,
     /// The longest such pause. While the worker listens to the telemetry, which wakes it, it looks more rarely.
     pub poll_max_interval: Duration,
-    /// How often due tasks are moved and lost leases looked for, unless something is due earlier.
+    /// How often due tasks are moved, unless something is due earlier, and the unit of what is looked for more rarely. While
+    /// the worker listens to the telemetry, which tells what is scheduled, it looks by itself a fifth as often.
     pub broker_interval: Duration,
     /// Due tasks that one step of maintenance moves at most.
     pub batch_size: u64,

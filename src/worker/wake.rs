@@ -1,6 +1,7 @@
 //! The telemetry as an alarm clock: an idle worker listens, a busy one does not.
 
 use crate::backend::{Backend, TelemetryEvent};
+use crate::worker::ear::Ear;
 use crate::worker::engine::Signal;
 use crate::worker::pause::Pause;
 use std::collections::HashSet;
@@ -23,13 +24,21 @@ pub(crate) struct Waker {
     pending: Arc<AtomicBool>,
     /// How many workers share the server.
     peers: Arc<AtomicUsize>,
+    /// How maintenance hears of it.
+    ear: Arc<Ear>,
     listener: Option<AbortHandle>,
 }
 
 impl Waker {
-    pub fn new(backend: Backend, queues: &[String], events: UnboundedSender<Signal>, peers: Arc<AtomicUsize>) -> Self {
+    pub fn new(
+        backend: Backend,
+        queues: &[String],
+        events: UnboundedSender<Signal>,
+        peers: Arc<AtomicUsize>,
+        ear: Arc<Ear>,
+    ) -> Self {
         let queues = Arc::new(queues.iter().cloned().collect());
-        Self { backend, queues, events, pending: Arc::default(), peers, listener: None }
+        Self { backend, queues, events, pending: Arc::default(), peers, ear, listener: None }
     }
 
     /// The last wake-up has been seen.
@@ -48,6 +57,7 @@ impl Waker {
                 self.events.clone(),
                 self.pending.clone(),
                 self.peers.clone(),
+                self.ear.clone(),
             );
             self.listener = Some(tokio::spawn(work).abort_handle());
         }
@@ -66,6 +76,7 @@ async fn listen_on(
     events: UnboundedSender<Signal>,
     pending: Arc<AtomicBool>,
     peers: Arc<AtomicUsize>,
+    ear: Arc<Ear>,
 ) {
     let mut pause = Pause::default();
     loop {
@@ -81,8 +92,10 @@ async fn listen_on(
         if events.send(Signal::Listening(true)).is_err() {
             return;
         }
+        let _listening = ear.listen();
         while let Some(event) = stream.next().await {
             let (TelemetryEvent::Ingress(queue) | TelemetryEvent::Wake(queue)) = event else { continue };
+            ear.hear(&queue);
             if !queues.contains(&queue) || pending.swap(true, Ordering::AcqRel) {
                 continue;
             }

@@ -90,7 +90,7 @@ async fn no_garbage_hides_a_good_task_from_a_reader_or_a_worker() {
         lab.register(WORKER).await;
         assert_eq!(lab.backend.workers().await.unwrap().len(), 21, "seed {seed}");
         lab.backend.doctor(&Checkup::default(), &mut |_| ControlFlow::Continue(())).await.unwrap();
-        lab.backend.reap("default").await.unwrap();
+        lab.backend.reap(&["default"]).await.unwrap();
         let mut leased = BTreeSet::new();
         for number in 1..=20 {
             let mut request = Request::new(&["default"], 20);

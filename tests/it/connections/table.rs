@@ -193,8 +193,8 @@ impl Transition {
             }
             Drop => !matches!(backend.drop_task(&seeded.first.id, queue, None).await?, DropOutcome::Running),
             Purge => backend.purge_slice(queue, PurgeScope::Segment(Segment::Ready), None).await?.left == 0,
-            Mover => !backend.move_due(queue, 100).await?.more,
-            Reap => !backend.reap(queue).await?.more,
+            Mover => !backend.move_due(&[queue], 100).await?[0].more,
+            Reap => !backend.reap(&[queue]).await?[0].more,
             TakeOver => {
                 matches!(
                     backend.take_over(WORKER, queue, Duration::ZERO, &Cursor::default()).await?,

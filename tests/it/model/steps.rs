@@ -312,7 +312,7 @@ impl World {
         match op {
             Op::Mover { queue } => {
                 let q = usize::from(queue);
-                let moved = self.backend.move_due(QUEUES[q], 50).await.expect("an answer");
+                let moved = self.backend.move_due(&[QUEUES[q]], 50).await.expect("an answer").remove(0);
                 account.counted.push(((q, Spot::Scheduled), Some((q, Spot::Ready)), moved.moved));
                 account.unless_in = Some(((q, Spot::Scheduled), (q, Spot::Running)));
                 for id in moved.ghosts {
@@ -321,7 +321,7 @@ impl World {
             }
             Op::Reap { queue } => {
                 let q = usize::from(queue);
-                let reaped = self.backend.reap(QUEUES[q]).await.expect("an answer");
+                let reaped = self.backend.reap(&[QUEUES[q]]).await.expect("an answer").remove(0);
                 account.counted.push(((q, Spot::Running), None, reaped.finished));
                 for id in reaped.ghosts {
                     account.name(id.as_str(), &[(q, Spot::Running)], &[(q, Spot::Quarantine)]);

@@ -21,18 +21,18 @@ async fn the_mover_moves_what_is_due_and_says_when_the_next_is() {
     lab.redis.cli::<()>(&["ZADD", DEFERRED, "1", "ghost"]);
     lab.redis.cli::<()>(&["EXPIRE", &task_key(&tasks[1].id), "1000"]);
     lab.redis.cli::<()>(&["ZADD", "threadmill:{default}:default:running", "9999999999999", tasks[0].id.as_str()]);
-    let moved = lab.backend.move_due("default", 2).await.unwrap();
+    let moved = lab.backend.move_due(&["default"], 2).await.unwrap().remove(0);
     assert!(moved.more);
-    lab.replay(async || lab.backend.move_due("default", 100).await.unwrap(), |moved| !moved.more).await;
+    lab.replay(async || lab.backend.move_due(&["default"], 100).await.unwrap().remove(0), |moved| !moved.more).await;
     let snapshot = lab.redis.snapshot();
     let expected: Vec<_> = [3, 2, 1].map(|n: usize| tasks[n].id.to_string()).to_vec();
     assert_eq!(members(&snapshot, "default", Segment::Ready), expected, "highest priority first, the running one not");
     assert_eq!(members(&snapshot, "default", Segment::Scheduled), [tasks[4].id.as_str()]);
     assert_eq!(snapshot.members("threadmill-rs:{default}:quarantine:default"), ["ghost"]);
     assert!(!snapshot[&task_key(&tasks[1].id)].expires);
-    let next = lab.backend.move_due("default", 100).await.unwrap().next_due.unwrap();
+    let next = lab.backend.move_due(&["default"], 100).await.unwrap().remove(0).next_due.unwrap();
     assert!((next - score(&snapshot, "default", "deferred", tasks[4].id.as_str())).abs() < 0.01);
-    assert_eq!(lab.backend.move_due("nothing", 100).await.unwrap().next_due, None);
+    assert_eq!(lab.backend.move_due(&["nothing"], 100).await.unwrap().remove(0).next_due, None);
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn the_reaper_claims_what_is_over_and_the_late_holder_is_refused() {
     lab.redis.cli::<()>(&["ZADD", running, "1000", leases[0].id.as_str()]);
     lab.redis.cli::<()>(&["ZADD", running, "500", "ghost", "600", "done"]);
     lab.redis.cli::<()>(&["SET", "threadmill:{default}:result:done", "{}"]);
-    let reaped = lab.backend.reap("default").await.unwrap();
+    let reaped = lab.backend.reap(&["default"]).await.unwrap().remove(0);
     assert_eq!((reaped.claimed.len(), reaped.ghosts.len(), reaped.finished, reaped.more), (1, 1, 1, false));
     let claimed = &reaped.claimed[0];
     assert_eq!((claimed.id.clone(), claimed.worker.as_str()), (leases[0].id.clone(), WORKER));
@@ -60,7 +60,8 @@ async fn the_reaper_claims_what_is_over_and_the_late_holder_is_refused() {
     let by_claim = Acknowledgement { token: claimed.token.clone(), ..late.clone() };
     let answers = lab.backend.acknowledge(WORKER, None, &[late]).await.unwrap();
     assert_eq!(answers, [AcknowledgeOutcome::Lost]);
-    lab.replay(async || lab.backend.reap("default").await.unwrap().claimed.len(), |count| *count == 0).await;
+    lab.replay(async || lab.backend.reap(&["default"]).await.unwrap().remove(0).claimed.len(), |count| *count == 0)
+        .await;
     let answers = lab.backend.acknowledge(WORKER, None, &[by_claim]).await.unwrap();
     assert_eq!(answers, [AcknowledgeOutcome::Stored]);
     assert_eq!(lab.members("default", Segment::Running), [leases[1].id.as_str()]);

@@ -1,6 +1,8 @@
 //! The worker against a real Redis.
 
 mod faults;
+mod idle;
+mod process;
 mod run;
 mod shutdown;
 mod takeover;
@@ -113,6 +115,15 @@ impl Lab {
     /// Waits until this many tasks have begun.
     async fn until_begun(&self, count: usize) {
         eventually_async("the tasks have begun", async || self.notes.count() == count).await;
+    }
+
+    /// Waits until a worker listens to the telemetry.
+    async fn until_listening(&self) {
+        eventually_async("a worker listens", async || {
+            let channels: (String, u64) = self.redis.cli(&["PUBSUB", "NUMSUB", "threadmill:{default}:telemetry"]);
+            channels.1 == 1
+        })
+        .await;
     }
 
     async fn until(&self, segment: Segment, count: u64) {

@@ -41,12 +41,7 @@ async fn an_idle_worker_is_woken_and_its_caller_too() {
     let lab = Lab::new();
     let slow = Duration::from_secs(3600);
     let worker = Hired::new(lab.worker().options(WorkerOptions { poll_max_interval: slow, ..quick() }));
-    eventually_async("it listens", async || {
-        let channels: Vec<(String, u64)> =
-            [lab.redis.cli(&["PUBSUB", "NUMSUB", "threadmill:{default}:telemetry"])].into();
-        channels[0].1 == 1
-    })
-    .await;
+    lab.until_listening().await;
     for number in 0..20 {
         let handle = lab.backend.enqueue_task(&NOTE.with((number,))).await.unwrap();
         assert_eq!(handle.wait(crate::common::wait::LIMIT).await.unwrap(), number * 2);
