@@ -114,6 +114,8 @@ for q = 1, queues do
   end
 end
 if leased == 0 and #notes == 0 then
+  -- Recorded as well: were it to arrive once more, late, it must not be granted what its sender no longer waits for.
+  redis.call('HSET', KEYS[1], 'request', request, 'token', token, 'granted', cmsgpack.pack({}), 'started_at', '')
   return { 'granted', '', {}, {} }
 end
 

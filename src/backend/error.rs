@@ -176,9 +176,9 @@ pub(crate) fn server_code(error: &RedisError) -> Option<String> {
     };
     let says = |text: &str| error.detail().is_some_and(|detail| detail.contains(text));
     Some(match code {
-        // A script met a key that is on its way to another node; it says so without a code, and since Redis 8 in other
-        // words where it asked for several keys at once.
-        "ERR" if says("attempted to access a non local key") || says("during rehashing of the slot") => {
+        // A script met a key that is on its way to another node; it says so without a code, with a capital in Valkey 9, and
+        // since Redis 8 in other words where it asked for several keys at once.
+        "ERR" if says("ttempted to access a non local key") || says("during rehashing of the slot") => {
             "TRYAGAIN".to_owned()
         }
         "ERR" if says("while the cluster is down") => "CLUSTERDOWN".to_owned(),

@@ -1,6 +1,6 @@
 //! What breaks, found and repaired; and the sweep that keeps what waits.
 
-use crate::common::{Snapshot, TestRedis, eventually_async};
+use crate::common::{Home, Snapshot, TestRedis, eventually_async};
 use crate::transitions::{Lab, Request, WORKER, members, result_key, task_key};
 use chrono::Utc;
 use std::collections::BTreeMap;
@@ -404,4 +404,47 @@ async fn purge_slices_are_short_at_many_tasks() {
         at(999),
         at(1000)
     );
+}
+
+#[test]
+fn the_shell_tells_what_is_broken_repairs_it_and_ends_accordingly() {
+    let redis = TestRedis::setup().append_only().start();
+    let home = Home::on(&redis.url());
+    let nothing = home.run(&["doctor", "--json"]).expect(0).json();
+    assert_eq!((nothing["healthy"].as_bool(), nothing["complete"].as_bool()), (Some(true), Some(true)));
+    break_everything(&redis);
+    let before = redis.snapshot().only(|key| key.starts_with("threadmill:"));
+    let dry = home.run(&["doctor", "--fix", "--dry-run", "--json"]).expect(1).json();
+    let kinds: Vec<_> = dry["findings"].as_array().unwrap().iter().filter_map(|found| found["kind"].as_str()).collect();
+    assert!(kinds.contains(&"two-segments") && kinds.contains(&"requeued-copy"), "{kinds:?}");
+    before.assert_same(&redis.snapshot().only(|key| key.starts_with("threadmill:")));
+    let told = home.run(&["doctor", "default"]).expect(1);
+    assert!(told.stdout.contains("ghost-default") && !told.stdout.contains("ghost-a:b"), "{}", told.stdout);
+    home.run(&["doctor", "--fix"]).expect(1);
+    redis.cli::<()>(&["DEL", &quarantine("default"), &quarantine("a:b")]);
+    home.run(&["doctor", "--fix", "--read-only"]).expect(4);
+    let after = home.run(&["doctor", "--json"]).expect(0).json();
+    assert_eq!(after["healthy"].as_bool(), Some(true), "{after}");
+    home.run(&["doctor", "nothing"]).expect(3);
+}
+
+#[test]
+fn the_shell_moves_promotes_and_postpones() {
+    let redis = TestRedis::spawn();
+    let home = Home::on(&redis.url());
+    for (id, suffix, score) in [("waits", "ready", "5"), ("later", "deferred", "9000000000000")] {
+        put_record(&redis, "default", id);
+        list(&redis, "default", suffix, id, score);
+    }
+    let moved = home.run(&["move", "--json", "--to", "emails", "waits"]).expect(0).json();
+    assert_eq!(moved["tasks"][0]["outcome"], "moved");
+    assert_eq!(members(&redis.snapshot(), "emails", Segment::Ready), ["waits"]);
+    home.run(&["promote", "waits"]).expect(4);
+    home.run(&["postpone", "later"]).expect(2);
+    home.run(&["postpone", "--in", "2h", "later"]).expect(0);
+    let due = crate::transitions::score(&redis.snapshot(), "default", "deferred", "later");
+    assert!(due < 9e12 && due > Utc::now().timestamp_millis() as f64);
+    home.run(&["promote", "--dry-run", "later"]).expect(0);
+    home.run(&["promote", "later", "nothing"]).expect(1);
+    assert_eq!(members(&redis.snapshot(), "default", Segment::Ready), ["later"]);
 }

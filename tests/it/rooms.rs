@@ -53,7 +53,7 @@ const ROOMS: [Room; 9] = [
     Room {
         name: "filter",
         may_use: &["task", "backend"],
-        only: Some(&["chrono", "strsim"]),
+        only: Some(&["chrono", "strsim", "proptest"]),
         never: &["tokio", "redis", "ratatui", "crossterm", "tui_input", "clap"],
     },
     Room {

@@ -115,7 +115,7 @@ impl Link {
         if cmds.is_empty() {
             return Ok(Vec::new());
         }
-        Request::new(cmds, resend, Instant::now() + self.inner.times.request).run(self).await
+        Request::new(cmds, resend, self.inner.times.request).run(self).await
     }
 
     /// Opens a connection for subscriptions, to the server that commands go to; the caller owns it.

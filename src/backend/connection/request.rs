@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_millis(800);
 
 /// What must be left of the time for another try after a refusal: one that is cut short turns what is known to have been
-/// refused into something unknown.
+/// refused into something unknown. A quarter of the whole where that is less.
 const WORTH_A_TRY: Duration = Duration::from_millis(200);
 
 /// A request under way.
@@ -30,6 +30,8 @@ pub(super) struct Request {
     answers: Vec<Option<RedisResult<Value>>>,
     resend: Resend,
     deadline: Instant,
+    /// What must be left for another try.
+    worth: Duration,
     /// The last error of a try that may have been carried out.
     lost: Option<RedisError>,
     resends: u32,
@@ -52,11 +54,12 @@ enum Next {
 }
 
 impl Request {
-    pub fn new(cmds: Vec<Cmd>, resend: Resend, deadline: Instant) -> Self {
+    pub fn new(cmds: Vec<Cmd>, resend: Resend, within: Duration) -> Self {
+        let (deadline, worth) = (Instant::now() + within, WORTH_A_TRY.min(within / 4));
         let answers = cmds.iter().map(|_| None).collect();
         let pipeline = pipeline_of(cmds);
         let (lost, resends, reconnects, reroutes, loads, tries) = (None, 0, 0, 0, 0, 0);
-        Self { pipeline, answers, resend, deadline, lost, resends, reconnects, reroutes, loads, tries }
+        Self { pipeline, answers, resend, deadline, worth, lost, resends, reconnects, reroutes, loads, tries }
     }
 
     pub async fn run(mut self, link: &Link) -> Result<Vec<RedisResult<Value>>, BackendError> {
@@ -101,7 +104,7 @@ impl Request {
         self.reconnects += 1;
         // A first try that finds nobody is told at once; a request that was under way gets more.
         let patient = nowhere.unsettled || (self.was_sent() && self.reconnects <= RECONNECTS);
-        if patient && Instant::now() < self.deadline {
+        if patient && !self.is_over() {
             self.pause().await;
             return Ok(());
         }
@@ -109,6 +112,11 @@ impl Request {
             Some(lost) => BackendError::sort(lost, link.endpoint()),
             None => link.connect_error(nowhere.error),
         })
+    }
+
+    /// Whether too little time is left for another try.
+    fn is_over(&self) -> bool {
+        Instant::now() + self.worth >= self.deadline
     }
 
     fn was_sent(&self) -> bool {
@@ -119,7 +127,7 @@ impl Request {
     async fn lost_answer(&mut self, link: &Link, error: RedisError) -> Result<(), BackendError> {
         self.resends += 1;
         let settled = link.inner.route.is_single() && self.resends > RESENDS;
-        if self.resend == Resend::Never || settled || Instant::now() >= self.deadline {
+        if self.resend == Resend::Never || settled || self.is_over() {
             return Err(BackendError::sort(error, link.endpoint()));
         }
         self.lost = Some(error);
@@ -129,7 +137,7 @@ impl Request {
 
     /// Keeps the answers that are final, and says what the others need.
     fn take(&mut self, link: &Link, pending: &[usize], answers: Vec<RedisResult<Value>>) -> Next {
-        let over = Instant::now() + WORTH_A_TRY >= self.deadline;
+        let over = self.is_over();
         let mut next = Next::Done;
         for (i, answer) in pending.iter().zip(answers) {
             let wanted = match &answer {
@@ -195,7 +203,7 @@ impl Request {
                 link.close(live.generation).await;
                 // The scripts were not known: whatever became of loading them, the request was not carried out by this.
                 self.reconnects += 1;
-                if self.reconnects > RECONNECTS || Instant::now() >= self.deadline {
+                if self.reconnects > RECONNECTS || self.is_over() {
                     return Err(match self.lost.take() {
                         Some(lost) => BackendError::sort(lost, link.endpoint()),
                         None => link.connect_error(error),
@@ -212,7 +220,7 @@ impl Request {
         self.tries += 1;
         // Many who lost the same server do not come back in step.
         let pause = pause.mul_f64(0.5 + fastrand::f64() / 2.0);
-        let latest = self.deadline.checked_sub(WORTH_A_TRY / 2).unwrap_or(self.deadline);
+        let latest = self.deadline.checked_sub(self.worth / 2).unwrap_or(self.deadline);
         tokio::time::sleep_until(latest.min(Instant::now() + pause)).await;
     }
 

@@ -201,7 +201,7 @@ impl TestRedis {
         for word in words {
             command.arg(word);
         }
-        command.query(&mut self.connection())
+        command.query(&mut self.try_connection()?)
     }
 
     /// The whole keyspace of database 0.

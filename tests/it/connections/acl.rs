@@ -277,26 +277,3 @@ async fn what_only_some_places_need() {
     let elsewhere = backend(&format!("redis://{name}:PASSWORD@127.0.0.1:{}/2", server.port()), LONG);
     elsewhere.enqueue(&[task(QUEUE)]).await.unwrap();
 }
-
-/// Prints the shortest list of commands that lets each role do its work, for the page.
-#[tokio::test]
-#[ignore = "a help for whoever changes the page"]
-async fn print_what_each_role_needs() {
-    const ALL: &str = "ping evalsha evalsha_ro script|load info time scan get set del unlink exists pttl getrange hget hmget \
-        hset hexists persist pexpire expire publish subscribe zadd zcard zcount zmscore zrange zrank zrem zremrangebyrank \
-        zremrangebyscore zscore type strlen hgetall";
-    let server = TestRedis::spawn();
-    for role in ROLES {
-        let mut needed: Vec<String> = ALL.split_whitespace().map(|command| format!("+{command}")).collect();
-        for command in needed.clone() {
-            let fewer: Vec<&str> = needed.iter().map(String::as_str).filter(|next| **next != command).collect();
-            let user = role.user(&server, None, &[]);
-            drop(user);
-            let user = role.user(&server, None, &fewer);
-            if role.work(&server, &user).await.is_ok() {
-                needed.retain(|next| *next != command);
-            }
-        }
-        println!("{role:?}: {}", needed.join(" "));
-    }
-}

@@ -120,8 +120,7 @@ async fn a_slot_that_is_partly_moved_refuses_every_transition_whole() {
     let from = Cluster::first_owner(slot);
     let to = (from + 1) % 3;
     let mut settings = Settings::new(RedisUrl::parse(&cluster.url()).unwrap());
-    // Enough for one try.
-    settings.request_timeout = Duration::from_millis(220);
+    settings.request_timeout = Duration::from_millis(100);
     let impatient = Backend::new(settings).unwrap();
     let patient = backend(&cluster.url(), LONG);
     for transition in table::ALL {

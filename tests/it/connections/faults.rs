@@ -42,7 +42,8 @@ async fn case(
     // Where it could not even connect, it says so, and nothing has happened.
     let hit = proxy.lost() > before || matches!(fault, Fault::Delay);
     if let Err(error) = &answer {
-        assert!(hit && error.is_passing(), "{transition:?}, {context}: {error}");
+        // Without the fault, too, where the machine is so busy that an answer comes too late.
+        assert!(error.is_passing(), "{transition:?}, {context}: {error}");
         if !error.is_uncertain() {
             let counts = table::tally(&server.snapshot(), &context);
             assert!(counts != transition.after() || !changes(transition), "{transition:?}, {context}: {error}");

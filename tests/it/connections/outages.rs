@@ -290,6 +290,15 @@ async fn scripts_are_flushed_in_the_middle_of_a_pipeline() {
 }
 
 #[tokio::test]
+async fn little_time_is_no_reason_to_leave_a_script_unloaded() {
+    let server = TestRedis::spawn();
+    eventually_async("a task is stored in the end", async || {
+        backend(&server.url(), Duration::from_millis(5)).enqueue(&[task(QUEUE)]).await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn many_wait_for_one_attempt_and_all_hear_how_it_went() {
     let mut server = TestRedis::spawn();
     let backend = backend(&server.url(), LONG);

@@ -5,7 +5,8 @@ use crate::common::TestRedis;
 use std::process::Command;
 
 /// What runs on every server: all transitions, what is refused and how, slots that move, failovers.
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
+    "connections::acl::each_role",
     "connections::servers::the_server",
     "transitions::",
     "connections::outages::",
@@ -16,11 +17,10 @@ const TESTS: [&str; 6] = [
 
 #[test]
 fn every_server_passes() {
-    let servers = std::env::var("THREADMILL_TEST_SERVERS").unwrap_or_default();
+    let servers = std::env::var("THREADMILL_TEST_SERVERS").unwrap_or_else(|_| provision());
     if servers == "none" || std::env::var_os("THREADMILL_TEST_SERVER").is_some() {
         return;
     }
-    assert!(!servers.is_empty(), "THREADMILL_TEST_SERVERS names no servers; script/servers gets some, `none` is none");
     let running: Vec<_> = servers.split(':').map(|server| (server, start(server))).collect();
     let ended: Vec<_> = running.into_iter().map(|(server, child)| (server, child.wait_with_output())).collect();
     for (server, output) in ended {
@@ -29,6 +29,15 @@ fn every_server_passes() {
         assert!(output.status.success(), "on {server}:\n{text}{}", String::from_utf8_lossy(&output.stderr));
         assert!(!text.contains(" 0 passed"), "nothing ran on {server}:\n{text}");
     }
+}
+
+/// What script/servers gets, or has got.
+fn provision() -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/script/servers");
+    let output = Command::new(script).output().expect("the script can be run");
+    let why = "THREADMILL_TEST_SERVERS names no servers (`none` for none), and script/servers got none";
+    assert!(output.status.success(), "{why}:\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().last().expect("it prints their paths").to_owned()
 }
 
 /// These tests again, in a process in which every server is that one.

@@ -62,7 +62,7 @@ impl World {
                     token: held.token,
                     delay: Duration::from_secs(if later { 1000 } else { 0 }),
                 };
-                self.send(Sent::Retry(request), true).await
+                self.send(Sent::Retry(Box::new(request)), true).await
             }
             Op::GiveBack { lease } => {
                 let Some(held) = self.pick_held(lease) else { return Ok(Account::default()) };
@@ -196,7 +196,7 @@ impl World {
             Sent::Retry(request) => {
                 let queue = usize::from(request.queue != QUEUES[0]);
                 let owned = self.owns(request.id.as_str(), queue, &request.token);
-                let answers = self.backend.retry(std::slice::from_ref(&request)).await.expect("an answer");
+                let answers = self.backend.retry(std::slice::from_ref(&*request)).await.expect("an answer");
                 let retried = match answers.into_iter().next().expect("one answer").expect("no refusal") {
                     Retried::Scheduled(_) => true,
                     Retried::Replayed | Retried::Lost => false,

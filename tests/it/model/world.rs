@@ -28,7 +28,7 @@ pub enum Sent {
     Enqueue(Vec<NewTask>),
     Acquire { worker: String, token: Token, number: u64, queues: Vec<String>, count: usize, sequence: u64 },
     Acknowledge(Acknowledgement, String),
-    Retry(RetryRequest),
+    Retry(Box<RetryRequest>),
     GiveBack(Unstarted),
     Requeue(Box<TaskRecord>, usize, Segment, f64, bool),
     Drop(usize, Segment, Seen),
