@@ -10,6 +10,7 @@ mod demo;
 mod django;
 mod doctor;
 mod harness;
+mod inspector;
 mod interop;
 mod model;
 mod readers;

@@ -4,9 +4,11 @@ use super::{FILE_NAME, WorkerPart, user_file};
 use crate::cli::args::ColorWhen;
 use crate::cli::error::CliError;
 use crate::cli::time;
+use crate::inspector::{ThemeName, Unfocused};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A file, as it stands.
@@ -20,6 +22,7 @@ pub struct File {
     pub part: Part,
     pub backends: BTreeMap<String, Part>,
     pub worker: WorkerPart,
+    pub inspector: InspectorPart,
 }
 
 /// What a file says of one backend.
@@ -31,6 +34,54 @@ pub struct Part {
     pub timeout: Option<Lasting>,
     pub lease_ttl: Option<Lasting>,
     pub result_ttl: Option<Lasting>,
+}
+
+/// What a file says of the inspector.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InspectorPart {
+    /// Which colours.
+    pub theme: Option<Spelled<ThemeName>>,
+    /// Whether nothing but ASCII is drawn.
+    pub ascii: Option<bool>,
+    /// Whether the mouse is taken.
+    pub mouse: Option<bool>,
+    /// How often what is on the screen is asked for.
+    pub refresh: Option<Lasting>,
+    /// What is done while the terminal is not in the fore.
+    pub unfocused: Option<Spelled<Unfocused>>,
+    /// Records that filters and incidents may look at in a second.
+    pub records_per_second: Option<u64>,
+    /// Bytes that they may read in a second.
+    pub bytes_per_second: Option<u64>,
+}
+
+impl InspectorPart {
+    /// What this file says, and where it says nothing, what another does.
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            theme: self.theme.or(other.theme),
+            ascii: self.ascii.or(other.ascii),
+            mouse: self.mouse.or(other.mouse),
+            refresh: self.refresh.or(other.refresh),
+            unfocused: self.unfocused.or(other.unfocused),
+            records_per_second: self.records_per_second.or(other.records_per_second),
+            bytes_per_second: self.bytes_per_second.or(other.bytes_per_second),
+        }
+    }
+}
+
+/// A word in a file, spelled as on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String", bound = "T: FromStr<Err = String>")]
+pub struct Spelled<T>(pub T);
+
+impl<T: FromStr<Err = String>> TryFrom<String> for Spelled<T> {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse().map(Spelled)
+    }
 }
 
 /// How a worker writes its log.
@@ -67,6 +118,7 @@ struct Flat {
     result_ttl: Option<Lasting>,
     backends: BTreeMap<String, Part>,
     worker: WorkerPart,
+    inspector: InspectorPart,
 }
 
 impl From<Flat> for File {
@@ -79,12 +131,13 @@ impl From<Flat> for File {
             part: Part { redis_url, queues, timeout, lease_ttl, result_ttl },
             backends: flat.backends,
             worker: flat.worker,
+            inspector: flat.inspector,
         }
     }
 }
 
 /// A duration in a file, written as everywhere else.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Lasting(pub Duration);
 

@@ -8,6 +8,7 @@ use crate::backend::{RedisUrl, Settings};
 use crate::cli::args::{ColorWhen, GlobalArgs};
 use crate::cli::error::CliError;
 use crate::cli::time;
+pub use file::InspectorPart;
 pub use file::LogForm;
 use file::{File, Part};
 use std::fmt;
@@ -79,6 +80,8 @@ pub struct Config {
     pub color: Setting<ColorWhen>,
     /// What was said of the worker.
     pub worker: WorkerSettings,
+    /// What the files say of the inspector.
+    pub inspector: InspectorPart,
     /// The files that were read, the nearest first.
     pub files: Vec<PathBuf>,
 }
@@ -154,6 +157,9 @@ impl Config {
             backend,
             redis_url,
             worker: WorkerSettings::load(&layers, worker)?,
+            inspector: files
+                .iter()
+                .fold(InspectorPart::default(), |nearer, (_, file)| nearer.or(file.inspector.clone())),
             files: files.into_iter().map(|(path, _)| path).collect(),
         })
     }

@@ -27,17 +27,17 @@ pub struct InspectorArgs {
     pub queue: Option<String>,
     #[command(flatten)]
     pub looks: Looks,
-    /// Ask for what is on the screen this often
-    #[arg(long, value_name = "DURATION", value_parser = parse_positive, default_value = "1s")]
-    pub refresh: Duration,
+    /// Ask for what is on the screen this often [default: 1s]
+    #[arg(long, value_name = "DURATION", value_parser = parse_positive)]
+    pub refresh: Option<Duration>,
 }
 
 /// How the screen looks.
 #[derive(Args, Debug)]
 pub struct Looks {
-    /// Colours: dark, light, or ansi for the terminal's own
-    #[arg(long, value_name = "THEME", default_value = "dark")]
-    pub theme: ThemeName,
+    /// Colours: dark, light, or ansi for the terminal's own [default: dark]
+    #[arg(long, value_name = "THEME")]
+    pub theme: Option<ThemeName>,
     /// Draw with nothing but ASCII
     #[arg(long)]
     pub ascii: bool,
@@ -50,7 +50,7 @@ pub struct Looks {
 pub async fn run(cx: &mut Context, args: &InspectorArgs) -> Result<Exit, CliError> {
     let mut options = options(cx, cx.backend(), &args.looks);
     options.queue.clone_from(&args.queue);
-    options.refresh = args.refresh;
+    options.refresh = args.refresh.unwrap_or(options.refresh);
     show(cx.backend().clone(), options).await
 }
 
@@ -64,18 +64,24 @@ pub async fn show(backend: Backend, options: Options) -> Result<Exit, CliError> 
     }
 }
 
-/// The options that the settings of this run come to.
+/// The options that the flags and the settings of this run come to.
 pub fn options(cx: &Context, backend: &Backend, looks: &Looks) -> Options {
+    let file = &cx.config.inspector;
+    let by_itself = Options::default();
     Options {
         alias: backend.alias().to_owned(),
         endpoint: backend.endpoint().to_owned(),
         read_only: cx.is_read_only(),
-        theme: looks.theme,
+        theme: looks.theme.or(file.theme.map(|theme| theme.0)).unwrap_or(by_itself.theme),
         color: cx.out.is_coloured(),
-        ascii: looks.ascii || cx.out.is_ascii(),
-        mouse: looks.mouse,
+        ascii: looks.ascii || file.ascii.unwrap_or(false) || cx.out.is_ascii(),
+        mouse: looks.mouse || file.mouse.unwrap_or(false),
         shell: shell(cx, backend),
-        ..Options::default()
+        refresh: file.refresh.map_or(by_itself.refresh, |refresh| refresh.0),
+        unfocused: file.unfocused.map_or(by_itself.unfocused, |unfocused| unfocused.0),
+        records_per_second: file.records_per_second.unwrap_or(by_itself.records_per_second),
+        bytes_per_second: file.bytes_per_second.unwrap_or(by_itself.bytes_per_second),
+        ..by_itself
     }
 }
 

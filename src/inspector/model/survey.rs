@@ -62,11 +62,12 @@ impl Default for Survey {
 
 impl Survey {
     /// Asks for the next slice, where it is time.
-    pub fn want(&mut self, counts: &[QueueCounts], now: Duration, next_id: &mut u64) -> Option<Effect> {
+    pub fn want(&mut self, counts: Option<&[QueueCounts]>, now: Duration, next_id: &mut u64) -> Option<Effect> {
         if self.asked.is_some() || now < self.due {
             return None;
         }
-        self.know(counts);
+        // Before the queues are known, nothing is known to have failed or not.
+        self.know(counts?);
         let open = |queue: &Surveying| !queue.begun || queue.next.is_some();
         let Some(at) = self.queues.iter().position(open).filter(|_| self.has_room()) else {
             self.rest(now);
@@ -151,7 +152,7 @@ impl Survey {
 
     /// Waits, and then looks for what is newer than all that was seen.
     fn rest(&mut self, now: Duration) {
-        self.complete = !self.queues.is_empty();
+        self.complete = true;
         self.due = now + NEWS_EVERY;
         for queue in &mut self.queues {
             queue.begun = false;

@@ -71,8 +71,7 @@ fn background(model: &mut Model, effects: &mut Vec<Effect>) {
     let busy = sifted.is_some();
     effects.extend(sifted);
     if shown && !busy {
-        let queues = model.queues.value.as_deref().unwrap_or_default();
-        effects.extend(model.survey.want(queues, now, ids));
+        effects.extend(model.survey.want(model.queues.value.as_deref(), now, ids));
     }
 }
 

@@ -95,9 +95,7 @@ fn sampled(model: &Model, head: Rect, taken: u16, canvas: &mut Canvas) {
 fn nothing(model: &Model) -> (Role, String) {
     match &model.survey.error {
         Some(error) => (Role::Wrong, error.clone()),
-        None if model.survey.complete || model.queues.value.is_some() && model.survey.total() == 0 => {
-            (Role::Dim, "nothing has failed".into())
-        }
+        None if model.survey.complete => (Role::Dim, "nothing has failed".into()),
         None => (Role::Dim, "reading what has failed".into()),
     }
 }
