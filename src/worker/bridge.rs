@@ -9,7 +9,7 @@ use crate::worker::python::{Ended, Hello, Job, Pool, PoolEvent, PythonEnd, Pytho
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 /// How long children that have nothing to do may take to end.
@@ -39,8 +39,8 @@ fn greet(hello: &Hello) {
     }
 }
 
-/// The leases that the pool has.
-type Held = Arc<Mutex<HashMap<u64, Lease>>>;
+/// The leases that the pool has, and since when.
+type Held = Arc<Mutex<HashMap<u64, (Lease, Instant)>>>;
 
 /// Runs leases in the pool.
 pub(crate) struct Bridge {
@@ -68,7 +68,7 @@ impl Bridge {
     pub fn start(&mut self, lease: &Lease, record: &TaskRecord) {
         let ticket = lease.sequence;
         self.submitted.push(Job { ticket, record: Arc::new(record.clone()), worker: lease.worker.clone() });
-        lock(&self.held).insert(ticket, lease.clone());
+        lock(&self.held).insert(ticket, (lease.clone(), Instant::now()));
     }
 
     pub fn flush(&mut self) {
@@ -106,7 +106,7 @@ impl Bridge {
     }
 }
 
-fn lock(held: &Held) -> std::sync::MutexGuard<'_, HashMap<u64, Lease>> {
+fn lock(held: &Held) -> std::sync::MutexGuard<'_, HashMap<u64, (Lease, Instant)>> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -124,11 +124,12 @@ async fn pass_on(
                 PoolEvent::Ended(ended) => ended.job.ticket,
                 PoolEvent::Unstarted(job) => job.ticket,
             };
-            let Some(lease) = lock(&held).remove(&ticket) else { continue };
+            let Some((lease, since)) = lock(&held).remove(&ticket) else { continue };
             let finished = match event {
                 PoolEvent::Unstarted(_) => Finished { lease, took: Duration::ZERO, end: End::Unstarted },
                 PoolEvent::Ended(ended) => {
-                    let took = (ended.finished_at - ended.started_at).to_std().unwrap_or_default();
+                    // With its wait inside the pool: how soon a place becomes free is what the dispatcher goes by.
+                    let took = since.elapsed();
                     let attempt = attempt(&ended, &lease, &clock);
                     let (record, end) = (ended.job.record.clone(), ended.end);
                     Finished { took, end: conclude(&record, &attempt, end, result_max), lease }

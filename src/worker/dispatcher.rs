@@ -62,6 +62,8 @@ pub(crate) struct Dispatcher {
     retries: HashSet<TaskId>,
     /// The last request found nothing.
     empty: bool,
+    /// Leases were given back while the worker goes on, and may not have arrived yet.
+    gave_back: bool,
     deadline: Option<Instant>,
 }
 
@@ -90,6 +92,7 @@ impl Dispatcher {
             taken: 0,
             retries: HashSet::new(),
             empty: false,
+            gave_back: false,
             deadline: None,
         }
     }
@@ -119,7 +122,7 @@ impl Dispatcher {
             Event::Granted(leases) => self.granted(leases, now, out),
             Event::Finished { sequence, took } => self.finished(sequence, took),
             Event::Marked(mark) => self.marked(mark, now, out),
-            Event::Settled(count) => self.unsettled = self.unsettled.saturating_sub(count),
+            Event::Settled(count) => self.settled(count),
             Event::Retried(id) => {
                 if self.limits.exit_empty {
                     self.retries.insert(id);
@@ -260,7 +263,7 @@ impl Dispatcher {
         let (begin, wait): (Vec<Lease>, Vec<Lease>) = leases.into_iter().partition(|lease| lease.sequence < covered);
         self.waiting.extend(wait);
         self.start_all(begin, now, out);
-        self.empty = count == 0;
+        self.empty = count == 0 && !self.woken;
         if count == 0 && !self.woken {
             return self.idle(now, out);
         }
@@ -314,7 +317,17 @@ impl Dispatcher {
     /// Gives back what was taken for nothing.
     fn return_unused(&mut self, leases: Vec<Lease>, out: &mut Vec<Command>) {
         self.taken = self.taken.saturating_sub(leases.len() as u64);
+        self.gave_back = true;
         self.give_back(leases, out);
+    }
+
+    fn settled(&mut self, count: usize) {
+        self.unsettled = self.unsettled.saturating_sub(count);
+        if self.gave_back && self.unsettled == 0 {
+            // They are READY again, whatever the last answer said, or one that is on its way says.
+            (self.gave_back, self.empty, self.idle_until) = (false, false, None);
+            self.woken |= self.fetch.is_some();
+        }
     }
 
     fn finished(&mut self, sequence: u64, took: Duration) {
