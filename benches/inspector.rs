@@ -5,12 +5,16 @@
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use std::io::{Read as _, Write};
+use std::num::NonZero;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Keys that are measured.
 const KEYS: usize = 400;
+/// The size of the terminal that it is measured on.
+const ROWS: NonZero<u16> = NonZero::new(50).expect("50 is not 0");
+const COLUMNS: NonZero<u16> = NonZero::new(160).expect("160 is not 0");
 /// What ends a frame: the end of a synchronized update.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
@@ -125,7 +129,7 @@ struct Inspector {
 
 impl Inspector {
     fn start(url: &str) -> Self {
-        let size = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
+        let size = PtySize { rows: ROWS.get(), cols: COLUMNS.get(), pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_threadmill"));
         command.args(["--redis-url", url, "inspector"]);
@@ -146,7 +150,7 @@ impl Inspector {
             }
         });
         let pid = child.process_id().expect("it runs");
-        Self { keyboard, output, pid, child, started, parser: vt100::Parser::new(50, 160, 0) }
+        Self { keyboard, output, pid, child, started, parser: vt100::Parser::new(ROWS, COLUMNS, 0) }
     }
 
     /// When the screen was as wanted.

@@ -4,6 +4,7 @@
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,7 +38,8 @@ impl Stage {
         drop(pair.slave);
         let mut output = pair.master.try_clone_reader().expect("the terminal can be read");
         let keyboard = pair.master.take_writer().expect("the terminal can be written");
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let size = |cells| NonZero::new(cells).expect("a terminal has cells");
+        let parser = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), 0)));
         let shared = Arc::clone(&parser);
         std::thread::spawn(move || {
             // The terminal lives as long as its output is read.
@@ -108,7 +110,7 @@ fn write(folder: &Path, name: &str, svg: &str) {
 
 /// One picture, or several that follow each other for ever.
 fn picture(frames: &[vt100::Screen]) -> String {
-    let (rows, columns) = frames.first().map_or((0, 0), vt100::Screen::size);
+    let (rows, columns) = frames.first().map_or((0, 0), size);
     let width = f32::from(columns) * CELL.0 + MARGIN * 2.0;
     let height = f32::from(rows) * CELL.1 + MARGIN * 2.0;
     let mut svg = format!(
@@ -140,6 +142,12 @@ fn picture(frames: &[vt100::Screen]) -> String {
     svg + "</svg>\n"
 }
 
+/// Rows and columns.
+fn size(screen: &vt100::Screen) -> (u16, u16) {
+    let (rows, columns) = screen.size();
+    (rows.get(), columns.get())
+}
+
 /// How a run of cells looks.
 #[derive(PartialEq, Clone)]
 struct Look {
@@ -149,7 +157,7 @@ struct Look {
 }
 
 fn draw(svg: &mut String, screen: &vt100::Screen) {
-    let (rows, columns) = screen.size();
+    let (rows, columns) = size(screen);
     for row in 0..rows {
         let mut runs: Vec<(Look, u16, u16, String)> = Vec::new();
         for column in 0..columns {
