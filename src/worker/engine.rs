@@ -86,7 +86,7 @@ impl Engine {
             fetch_max: FETCH_MAX,
             prefetch: options.prefetch_count,
             byte_budget: options.byte_budget,
-            max_tasks: options.max_tasks.filter(|max| *max > 0),
+            max_tasks: options.task_limit(),
             exit_empty: options.exit_empty,
             poll: options.poll_interval,
             poll_max: options.poll_max_interval.max(options.poll_interval),

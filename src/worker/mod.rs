@@ -289,6 +289,9 @@ async fn work(
         python: pool.clone(),
     };
     tokio::spawn(ending.clone().run_until_cancelled_owned(maintenance.run()));
+    if let Some(limit) = options.exit_timeout.filter(|_| options.exit_empty) {
+        tokio::spawn(ending.clone().run_until_cancelled_owned(give_up(limit, stopper.clone())));
+    }
     tokio::spawn(ending.clone().run_until_cancelled_owned(pass_on(stopper, signals.clone())));
     let waker = wake::Waker::new(backend.clone(), &options.queues, signals.clone(), peers, ear);
     let executor = native::Native::new(shop, results);
@@ -314,6 +317,13 @@ async fn work(
     };
     tracing::info!(worker = &*end.worker, ?summary, "the worker has ended");
     Ok(summary)
+}
+
+/// Ends a worker that was to end by itself and did not in time.
+async fn give_up(limit: Duration, stopper: Stopper) {
+    tokio::time::sleep(limit).await;
+    tracing::warn!(?limit, "the queues are not empty in time; the worker ends");
+    stopper.stop();
 }
 
 /// Tells the engine what the stopper says.

@@ -25,8 +25,12 @@ pub struct WorkerOptions {
     pub batch_size: u64,
     /// Ends once READY is empty, its own tasks are done and their retries settled.
     pub exit_empty: bool,
+    /// Gives up [`WorkerOptions::exit_empty`] after this long: then it takes no more tasks, and comes to a clean end.
+    pub exit_timeout: Option<Duration>,
     /// Ends after it has taken this many tasks.
     pub max_tasks: Option<u64>,
+    /// Up to so many more, by chance, so that workers that started together do not end together.
+    pub max_tasks_jitter: u64,
     /// How long a shutdown waits for running tasks; `None` waits for all.
     pub grace: Option<Duration>,
     /// How long an attempt of a task may take that has no limit of its own. Its context is cancelled then, and it is ended
@@ -42,6 +46,12 @@ pub struct WorkerOptions {
 impl WorkerOptions {
     /// How long after the end of its time a task is ended that does not stop by itself.
     pub const HARD_AFTER: Duration = Duration::from_secs(5);
+
+    /// How many tasks it takes, with a jitter of its own at each call.
+    pub(crate) fn task_limit(&self) -> Option<u64> {
+        let max = self.max_tasks.filter(|max| *max > 0)?;
+        Some(max.saturating_add(fastrand::u64(0..=self.max_tasks_jitter)))
+    }
 
     /// The number of threads for blocking tasks.
     pub(crate) fn thread_count(&self) -> usize {
@@ -64,7 +74,9 @@ impl Default for WorkerOptions {
             broker_interval: Duration::from_secs(1),
             batch_size: 100,
             exit_empty: false,
+            exit_timeout: None,
             max_tasks: None,
+            max_tasks_jitter: 0,
             grace: None,
             time_limit: None,
             heartbeat: Duration::from_secs(30),

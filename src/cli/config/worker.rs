@@ -22,9 +22,15 @@ pub struct WorkerPart {
     /// End after it has taken so many tasks
     #[arg(long, value_name = "N", help_heading = "Which tasks")]
     pub max_tasks: Option<u64>,
+    /// Add up to so many to --max-tasks, by chance, so that workers do not end together [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Which tasks")]
+    pub max_tasks_jitter: Option<u64>,
     /// End once nothing is READY, its own tasks are done and their retries settled
     #[arg(long, help_heading = "Which tasks", num_args = 0, default_missing_value = "true")]
     pub exit_empty: Option<bool>,
+    /// With --exit-empty, end after so long all the same [default: no limit]
+    #[arg(long, value_name = "DURATION", value_parser = lasting, help_heading = "Which tasks")]
+    pub exit_timeout: Option<Lasting>,
     /// Run so many async tasks at the same time at most [default: 500]
     #[arg(long, value_name = "N", help_heading = "How many at once")]
     pub concurrency: Option<usize>,
@@ -82,7 +88,9 @@ fn lasting(text: &str) -> Result<Lasting, String> {
 pub struct WorkerSettings {
     queues: Option<Setting<Vec<String>>>,
     max_tasks: Option<Setting<u64>>,
+    max_tasks_jitter: Option<Setting<u64>>,
     exit_empty: Option<Setting<bool>>,
+    exit_timeout: Option<Setting<Lasting>>,
     concurrency: Option<Setting<usize>>,
     threads: Option<Setting<usize>>,
     prefetch_count: Option<Setting<usize>>,
@@ -107,7 +115,14 @@ impl WorkerSettings {
         Ok(Self {
             queues: find!(queues, "--queues", "THREADMILL_WORKER_QUEUES", names),
             max_tasks: find!(max_tasks, "--max-tasks", "THREADMILL_WORKER_MAX_TASKS", number),
+            max_tasks_jitter: find!(
+                max_tasks_jitter,
+                "--max-tasks-jitter",
+                "THREADMILL_WORKER_MAX_TASKS_JITTER",
+                number
+            ),
             exit_empty: find!(exit_empty, "--exit-empty", "THREADMILL_WORKER_EXIT_EMPTY", yes_or_no),
+            exit_timeout: find!(exit_timeout, "--exit-timeout", "THREADMILL_WORKER_EXIT_TIMEOUT", lasting),
             concurrency: find!(concurrency, "--concurrency", "THREADMILL_WORKER_CONCURRENCY", number),
             threads: find!(threads, "--threads", "THREADMILL_WORKER_THREADS", number),
             prefetch_count: find!(prefetch_count, "--prefetch-count", "THREADMILL_WORKER_PREFETCH_COUNT", number),
@@ -137,7 +152,9 @@ impl WorkerSettings {
         let as_it_is = |Lasting(duration)| duration;
         put(&self.queues, &mut options.queues, |queues| queues);
         put(&self.max_tasks, &mut options.max_tasks, Some);
+        put(&self.max_tasks_jitter, &mut options.max_tasks_jitter, |number| number);
         put(&self.exit_empty, &mut options.exit_empty, |yes| yes);
+        put(&self.exit_timeout, &mut options.exit_timeout, |Lasting(limit)| Some(limit));
         // None at all would be a worker that never works.
         put(&self.concurrency, &mut options.concurrency, |number| number.max(1));
         put(&self.threads, &mut options.threads, |number| number);
@@ -183,7 +200,9 @@ impl WorkerSettings {
         let count = |number: &u64| json!(number.to_string());
         note(&mut said, "worker.queues", &self.queues, |queues| json!(queues));
         note(&mut said, "worker.max_tasks", &self.max_tasks, count);
+        note(&mut said, "worker.max_tasks_jitter", &self.max_tasks_jitter, count);
         note(&mut said, "worker.exit_empty", &self.exit_empty, |yes| json!(yes));
+        note(&mut said, "worker.exit_timeout", &self.exit_timeout, brief);
         note(&mut said, "worker.concurrency", &self.concurrency, size);
         note(&mut said, "worker.threads", &self.threads, size);
         note(&mut said, "worker.prefetch_count", &self.prefetch_count, size);

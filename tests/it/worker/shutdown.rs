@@ -82,6 +82,26 @@ async fn max_tasks_and_run_until_end_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn max_tasks_may_be_more_by_chance() {
+    let lab = Lab::new();
+    lab.enqueue(NOTE, 20).await;
+    let options = WorkerOptions { max_tasks: Some(4), max_tasks_jitter: 3, ..quick() };
+    let successful = lab.worker().options(options).run().await.unwrap().successful;
+    assert!((4..=7).contains(&successful), "{successful}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exit_empty_waits_for_a_retry_only_until_its_time_is_over() {
+    const FAILS: Task<(), ()> = Task::new("tests.fails").retry(Backoff::new().base_delay(Duration::from_secs(3600)));
+    let lab = Lab::new();
+    lab.backend.enqueue_task(&FAILS.with(())).await.unwrap();
+    let worker = lab.worker().task(FAILS, || async { Err::<(), _>(TaskError::new("not yet")) });
+    let options = WorkerOptions { exit_timeout: Some(Duration::from_millis(100)), ..draining() };
+    let summary = Hired::new(worker.options(options)).ended().await;
+    assert!(summary.is_settled && summary.successful + summary.failed == 0, "{summary:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn exit_empty_leaves_what_is_scheduled_and_does_not_wait_for_others() {
     let lab = Lab::new();
     lab.enqueue(NOTE, 3).await;
