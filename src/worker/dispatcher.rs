@@ -317,7 +317,7 @@ impl Dispatcher {
     /// Gives back what was taken for nothing.
     fn return_unused(&mut self, leases: Vec<Lease>, out: &mut Vec<Command>) {
         self.taken = self.taken.saturating_sub(leases.len() as u64);
-        self.gave_back = true;
+        self.gave_back |= !leases.is_empty();
         self.give_back(leases, out);
     }
 

@@ -298,6 +298,24 @@ fn it_ends_by_itself_when_ready_is_empty_and_its_retries_are_settled() {
 }
 
 #[test]
+fn it_does_not_end_on_an_answer_from_before_leases_were_given_back() {
+    let limits = Limits { exit_empty: true, concurrency: 2, threads: 1, prefetch: 0, ..limits() };
+    let (mut bench, plan) = Bench::registered(limits);
+    // Two that take a thread, of which one is free: the other goes back, and a request is under way meanwhile.
+    let leases = (0..2).map(|n| bench.lease("a", plan.sequence + n, true)).collect();
+    let said = bench.say(Event::Granted(leases));
+    assert_eq!(said.returned(), [plan.sequence + 1]);
+    let said = bench.finish(plan.sequence, SECOND);
+    let next = said.plan();
+    assert!(!bench.say(Event::Settled(2)).exits());
+    // Its answer is older than what was given back: it is asked once more.
+    let said = bench.grant(next.sequence..next.sequence);
+    assert!(!said.exits());
+    let again = said.plan();
+    assert!(bench.grant(again.sequence..again.sequence).exits());
+}
+
+#[test]
 fn it_takes_no_more_than_it_was_told() {
     let (mut bench, plan) = Bench::registered(Limits { max_tasks: Some(3), ..limits() });
     assert_eq!(plan.count, 3);
