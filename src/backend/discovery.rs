@@ -73,6 +73,19 @@ impl Backend {
         Ok((found, next == "0"))
     }
 
+    /// Looks on for queues from where an earlier look stopped, for at most `budget`, and writes nothing: "0" is the beginning
+    /// and the end. Answers what it found and where to go on.
+    ///
+    /// # Errors
+    /// Why the server could not be asked.
+    pub async fn look_on_for_queues(
+        &self,
+        cursor: &str,
+        budget: Duration,
+    ) -> Result<(Vec<String>, String), BackendError> {
+        self.scan_queues(cursor.to_owned(), budget).await
+    }
+
     /// The queues that the keyspace holds from `cursor` on, as far as the search comes in `budget`, and where it goes on.
     async fn scan_queues(&self, mut cursor: String, budget: Duration) -> Result<(Vec<String>, String), BackendError> {
         let keys = self.keys();

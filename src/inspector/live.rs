@@ -23,15 +23,34 @@ const SEARCH_BUDGET: Duration = Duration::from_millis(20);
 /// A backend, as the inspector asks it.
 pub struct Live {
     backend: Backend,
+    /// Whether nothing may be written, not even the names of queues that were found.
+    read_only: bool,
+    /// Where its own search for queues goes on.
+    place: Mutex<String>,
     /// Queues that were seen in telemetry.
     heard: StdMutex<BTreeSet<String>>,
     events: Mutex<Option<TelemetryStream>>,
 }
 
 impl Live {
-    /// Asks this backend.
-    pub fn new(backend: Backend) -> Self {
-        Self { backend, heard: StdMutex::default(), events: Mutex::default() }
+    /// Asks this backend; with `read_only`, nothing is written for it.
+    pub fn new(backend: Backend, read_only: bool) -> Self {
+        let place = Mutex::new("0".to_owned());
+        Self { backend, read_only, place, heard: StdMutex::default(), events: Mutex::default() }
+    }
+
+    /// Goes on with the search for queues that nobody has named. A user without SCAN or without write permission still sees
+    /// the queues that are known by name.
+    async fn search(&self) {
+        if !self.read_only {
+            let _ = self.backend.search_queues(SEARCH_BUDGET).await;
+            return;
+        }
+        let mut place = self.place.lock().await;
+        if let Ok((found, next)) = self.backend.look_on_for_queues(&place, SEARCH_BUDGET).await {
+            *place = next;
+            self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(found);
+        }
     }
 
     fn hear(&self, event: &TelemetryEvent) {
@@ -57,7 +76,8 @@ impl Live {
         let how = Requeue { when, ..Requeue::default() };
         let outcomes = self.backend.requeue_many(queue, segment, seen, how).await.map_err(told)?;
         let acted = |outcome| match outcome {
-            RequeueOutcome::Requeued | RequeueOutcome::Replayed => Acted::Done,
+            RequeueOutcome::Requeued => Acted::Done,
+            RequeueOutcome::Replayed => Acted::Already,
             RequeueOutcome::Moved => Acted::Moved,
             RequeueOutcome::Gone => Acted::Gone,
         };
@@ -72,8 +92,7 @@ impl Live {
 
 impl Source for Live {
     async fn queues(&self) -> Result<Vec<QueueCounts>, String> {
-        // A user without SCAN or without write permission still sees the queues that are known by name.
-        let _ = self.backend.search_queues(SEARCH_BUDGET).await;
+        self.search().await;
         let mut names = self.heard();
         names.extend(self.backend.known_queues().await.map_err(told)?);
         let names: Vec<String> = names.into_iter().collect();
@@ -202,7 +221,8 @@ impl Source for Live {
 
 const fn rescheduled(outcome: RescheduleOutcome) -> Acted {
     match outcome {
-        RescheduleOutcome::Rescheduled | RescheduleOutcome::Replayed => Acted::Done,
+        RescheduleOutcome::Rescheduled => Acted::Done,
+        RescheduleOutcome::Replayed => Acted::Already,
         RescheduleOutcome::Changed => Acted::Moved,
         RescheduleOutcome::Gone => Acted::Gone,
     }

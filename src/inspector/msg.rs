@@ -264,6 +264,8 @@ pub struct Target {
 pub struct Tally {
     /// Done.
     pub done: u64,
+    /// Done before.
+    pub already: u64,
     /// Changed since they were seen, and left alone.
     pub moved: u64,
     /// Not there any more.
@@ -287,6 +289,7 @@ impl Tally {
     pub fn count(&mut self, acted: Acted) {
         match acted {
             Acted::Done => self.done += 1,
+            Acted::Already => self.already += 1,
             Acted::Moved => self.moved += 1,
             Acted::Gone => self.gone += 1,
             Acted::Running => self.running += 1,
@@ -295,7 +298,8 @@ impl Tally {
 
     /// Whether everything that was asked for was done.
     pub fn is_clean(&self) -> bool {
-        let left_alone = self.moved + self.gone + self.running + self.failed + self.unknown + self.untried;
+        let left_alone =
+            self.already + self.moved + self.gone + self.running + self.failed + self.unknown + self.untried;
         left_alone == 0 && self.error.is_none() && !self.stopped
     }
 
@@ -304,6 +308,7 @@ impl Tally {
         use crate::inspector::format::exact;
         let mut text = format!("{} {done}", exact(self.done));
         let parts = [
+            (self.already, "were already"),
             (self.moved, "had moved"),
             (self.gone, "gone"),
             (self.running, "running, left alone"),

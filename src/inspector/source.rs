@@ -123,6 +123,8 @@ pub trait Source: Send + Sync + 'static {
 pub enum Acted {
     /// It was done.
     Done,
+    /// It was done before, by another operator or by this request when its answer was lost.
+    Already,
     /// The task has changed since it was seen; nothing was done.
     Moved,
     /// There is nothing of that id any more.

@@ -56,7 +56,7 @@ pub async fn run(cx: &mut Context, args: &InspectorArgs) -> Result<Exit, CliErro
 
 /// Shows the inspector until it is quit. A server that is away is shown as that, and waited for.
 pub async fn show(backend: Backend, options: Options) -> Result<Exit, CliError> {
-    match inspector::run(Live::new(backend), options).await {
+    match inspector::run(Live::new(backend, options.read_only), options).await {
         Ok(()) => Ok(Exit::Done),
         Err(error @ InspectorError::NotATerminal) => Err(CliError::caused(Exit::Usage, &error)
             .hint("`threadmill queues` and `threadmill tasks` print what there is")),

@@ -54,7 +54,8 @@ pub fn notice(model: &Model, areas: &Areas, canvas: &mut Canvas) {
     }
     let spans: Vec<Span> = if let Some(running) = model.actions.front() {
         let tally = &running.tally;
-        let tried = tally.done + tally.moved + tally.gone + tally.running + tally.failed + tally.unknown;
+        let tried =
+            tally.done + tally.already + tally.moved + tally.gone + tally.running + tally.failed + tally.unknown;
         let more = model.actions.len() - 1;
         let wait = if more > 0 { format!("   {more} more wait") } else { String::new() };
         vec![

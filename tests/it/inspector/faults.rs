@@ -1,6 +1,6 @@
 //! When Redis goes away, and when text wants to be obeyed.
 
-use super::{inspector, quit, shop, wait_for_count};
+use super::{close, inspector, quit, shop, wait_for_count};
 use crate::cli::Task;
 use crate::common::{Home, Screen, TestRedis, keys};
 
@@ -17,8 +17,8 @@ fn redis_is_stopped_and_started() {
     // What was known stays, keys work, and what acts is locked.
     assert!(screen.text().contains("emails"));
     screen.send("?");
-    screen.wait_for_text("Keys");
-    screen.send(keys::ESCAPE);
+    screen.wait_for_text("Esc close");
+    close(&mut screen, " Keys ");
     screen.send("R");
     screen.wait_for_text("locked until Redis answers");
     server.start();
@@ -41,8 +41,8 @@ fn redis_is_frozen_and_thawed() {
     screen.wait_for_text("no answer for");
     screen.send("jj");
     screen.send("?");
-    screen.wait_for_text("Keys");
-    screen.send(keys::ESCAPE);
+    screen.wait_for_text("Esc close");
+    close(&mut screen, " Keys ");
     server.thaw();
     screen.wait_for_text("live");
     quit(screen);
@@ -83,15 +83,29 @@ fn hostile_text_is_shown_and_never_sent() {
     Task::new("broken", &queue, "failed").stored(&format!("{{\"id\": {HOSTILE}")).put(&server);
     let home = Home::on(&server.url());
     let mut screen = Screen::threadmill(&home, &["inspector"], 160, 50);
-    screen.wait_for_text("func");
-    for key in ["1", "2", "3", "4", "5", keys::ENTER, "v", "f", "w", "i", keys::ENTER, "e", "?", keys::ESCAPE, ":"] {
+    screen.wait_for_text("unreadable");
+    let seen = [
+        ("1", "ENQUEUED"),
+        ("2", "DUE"),
+        ("3", "LEASE"),
+        ("4", "FINISHED"),
+        ("5", "1-2 of 2"),
+        ("j", "FAILED after 1 attempt"),
+        (keys::ENTER, "attempts"),
+        ("v", "args"),
+        ("f", "args"),
+        ("G", "stored"),
+        ("w", "WORKER"),
+        ("i", "all of 2"),
+        (keys::ENTER, "1 of 2"),
+        ("e", "Log"),
+        (":", "Commands"),
+    ];
+    for (key, expected) in seen {
         screen.send(key);
-        screen.wait_for_text("threadmill");
+        screen.wait_for_text(expected);
     }
-    screen.send(keys::ESCAPE);
-    screen.send("?");
-    screen.wait_for_text("Keys");
-    screen.send(keys::ESCAPE);
+    close(&mut screen, "Commands");
     quit_whatever(&mut screen);
     check_bytes(&screen.raw());
 }

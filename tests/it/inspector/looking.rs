@@ -1,6 +1,6 @@
 //! What is seen, at three sizes, and found.
 
-use super::{id, inspector, quit, shop};
+use super::{close, id, inspector, quit, shop};
 use crate::common::keys;
 
 #[test]
@@ -9,7 +9,7 @@ fn every_size_shows_what_matters_first() {
     for (columns, rows) in [(40, 12), (80, 24), (160, 50)] {
         let mut screen = inspector(&home, columns, rows);
         let text = screen.wait_for_text("live");
-        assert!(text.contains("threadmill") && text.contains("00000000"), "{text}");
+        assert!(text.contains("threadmill") && text.contains("…00000006"), "{text}");
         // What has failed is on the screen with its error, as soon as there is room for it.
         if columns >= 80 {
             assert!(text.contains("ValueError") && text.contains("FUNCTION"), "{text}");
@@ -39,7 +39,7 @@ fn a_filter_goes_through_the_segment_and_an_incident_leads_to_its_tasks() {
     screen.wait_for_text("Filter the whole segment");
     screen.send(" eror:X y");
     screen.wait_for_text("did you mean `error`?");
-    screen.send(keys::ESCAPE);
+    close(&mut screen, "Filter the whole segment");
     screen.send("i");
     screen.wait_for_text("all of 7");
     screen.send(keys::ENTER);

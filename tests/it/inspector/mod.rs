@@ -5,7 +5,7 @@ mod faults;
 mod looking;
 
 use crate::cli::Task;
-use crate::common::{Home, Screen, TestRedis, eventually};
+use crate::common::{Home, Screen, TestRedis, eventually, keys};
 
 /// How many tasks a segment of a queue lists.
 fn count(server: &TestRedis, queue: &str, segment: &str) -> u64 {
@@ -54,6 +54,14 @@ fn inspector(home: &Home, columns: u16, rows: u16) -> Screen {
     screen.send("5");
     screen.wait_for_text("of 7");
     screen
+}
+
+/// Closes what lies over the screen, which shows this text. A key right behind an escape would be another key.
+#[track_caller]
+fn close(screen: &mut Screen, text: &str) {
+    screen.send(keys::ESCAPE);
+    let gone = |screen: &str| ![text, "Esc close", "Esc cancel"].iter().any(|left| screen.contains(left));
+    screen.wait_for("what lay over the screen is gone", gone);
 }
 
 /// Quits, and sees to it that the terminal is given back.
