@@ -53,6 +53,8 @@ fn inspector(home: &Home, columns: u16, rows: u16) -> Screen {
     screen.wait_for_text("emails");
     screen.send("5");
     screen.wait_for_text("of 7");
+    // Keys that act are locked before the first whole answer.
+    screen.wait_for_text("live,");
     screen
 }
 

@@ -21,8 +21,8 @@ async fn hold_until_go((number,): (u64,), State(go): State<Backend>) -> Result<u
     Ok(number)
 }
 
+/// Not a test by itself: the others run it as a process of its own.
 #[test]
-#[ignore = "the others run it as a process of its own"]
 fn serve() {
     let Ok(url) = std::env::var(URL) else { return };
     log::init_json(std::io::stderr, "info").unwrap();
@@ -37,7 +37,7 @@ fn serve() {
 async fn holding(lab: &Lab) -> (Running, Handle<u64>) {
     let handle = lab.backend.enqueue_task(&HOLD.with((1,))).await.unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", SERVE, "--nocapture"]).env(URL, lab.redis.url());
+    command.args(["--exact", SERVE, "--nocapture"]).env(URL, lab.redis.url());
     let worker = Running::start(command, Stdio::null());
     lab.until(Segment::Running, 1).await;
     (worker, handle)
