@@ -2,19 +2,18 @@
 //! answering and frozen. Prints figures and asserts none.
 //!
 //!   cargo bench --bench inspector [-- READY FAILED]      default 1,000,000 and 200,000
+//!
+//! `THREADMILL_BINARY` names another program to measure.
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use std::io::{Read as _, Write};
-use std::num::NonZero;
+use std::num::NonZeroU16;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// Keys that are measured.
 const KEYS: usize = 400;
-/// The size of the terminal that it is measured on.
-const ROWS: NonZero<u16> = NonZero::new(50).expect("50 is not 0");
-const COLUMNS: NonZero<u16> = NonZero::new(160).expect("160 is not 0");
 /// What ends a frame: the end of a synchronized update.
 const FRAME_END: &[u8] = b"\x1b[?2026l";
 
@@ -85,12 +84,11 @@ impl Server {
                 pipe.cmd("SET").arg(format!("threadmill:{{default}}:result:{id}")).arg(record).ignore();
                 pipe.cmd("ZADD").arg("threadmill:{default}:emails:failed").arg(now - number).arg(id).ignore();
             }
-            if number % 5_000 == 4_999 {
+            if number % 5_000 == 4_999 || number + 1 == ready + failed {
                 pipe.query::<()>(&mut connection).expect("Redis takes it");
                 pipe.clear();
             }
         }
-        pipe.query::<()>(&mut connection).expect("Redis takes it");
     }
 }
 
@@ -117,6 +115,11 @@ fn record(id: &str, number: u64, is_ready: bool) -> String {
     )
 }
 
+fn screen_of(columns: u16, rows: u16) -> vt100::Parser {
+    let at_least_one = |number| NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN);
+    vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0)
+}
+
 /// The inspector in a terminal; its output comes with the moment at which it was read.
 struct Inspector {
     keyboard: Box<dyn Write + Send>,
@@ -129,9 +132,10 @@ struct Inspector {
 
 impl Inspector {
     fn start(url: &str) -> Self {
-        let size = PtySize { rows: ROWS.get(), cols: COLUMNS.get(), pixel_width: 0, pixel_height: 0 };
+        let size = PtySize { rows: 50, cols: 160, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_threadmill"));
+        let binary = std::env::var("THREADMILL_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_threadmill").into());
+        let mut command = CommandBuilder::new(binary);
         command.args(["--redis-url", url, "inspector"]);
         command.env("TERM", "xterm-256color");
         let started = Instant::now();
@@ -150,7 +154,7 @@ impl Inspector {
             }
         });
         let pid = child.process_id().expect("it runs");
-        Self { keyboard, output, pid, child, started, parser: vt100::Parser::new(ROWS, COLUMNS, 0) }
+        Self { keyboard, output, pid, child, started, parser: screen_of(160, 50) }
     }
 
     /// When the screen was as wanted.

@@ -4,7 +4,7 @@
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use std::fmt::Write as _;
 use std::io::{Read as _, Write};
-use std::num::NonZero;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -38,8 +38,7 @@ impl Stage {
         drop(pair.slave);
         let mut output = pair.master.try_clone_reader().expect("the terminal can be read");
         let keyboard = pair.master.take_writer().expect("the terminal can be written");
-        let size = |cells| NonZero::new(cells).expect("a terminal has cells");
-        let parser = Arc::new(Mutex::new(vt100::Parser::new(size(rows), size(columns), 0)));
+        let parser = Arc::new(Mutex::new(parser(columns, rows)));
         let shared = Arc::clone(&parser);
         std::thread::spawn(move || {
             // The terminal lives as long as its output is read.
@@ -74,6 +73,8 @@ impl Stage {
 fn main() {
     let mut args = std::env::args().skip(1);
     let (Some(binary), Some(folder)) = (args.next(), args.next()) else { panic!("pictures BINARY FOLDER") };
+    // The terminal starts it elsewhere.
+    let binary = std::fs::canonicalize(binary).expect("the program is there").display().to_string();
     let folder = Path::new(&folder);
     std::fs::create_dir_all(folder).expect("the folder can be made");
     let mut wide = Stage::start(&binary, 160, 45);
@@ -98,6 +99,16 @@ fn main() {
     end(narrow);
 }
 
+fn parser(columns: u16, rows: u16) -> vt100::Parser {
+    let at_least_one = |number| NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN);
+    vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0)
+}
+
+fn size_of(screen: &vt100::Screen) -> (u16, u16) {
+    let (rows, columns) = screen.size();
+    (rows.get(), columns.get())
+}
+
 fn end(mut stage: Stage) {
     stage.keys("\x03");
     let _ = stage.child.wait();
@@ -110,7 +121,7 @@ fn write(folder: &Path, name: &str, svg: &str) {
 
 /// One picture, or several that follow each other for ever.
 fn picture(frames: &[vt100::Screen]) -> String {
-    let (rows, columns) = frames.first().map_or((0, 0), size);
+    let (rows, columns) = frames.first().map_or((1, 1), size_of);
     let width = f32::from(columns) * CELL.0 + MARGIN * 2.0;
     let height = f32::from(rows) * CELL.1 + MARGIN * 2.0;
     let mut svg = format!(
@@ -142,12 +153,6 @@ fn picture(frames: &[vt100::Screen]) -> String {
     svg + "</svg>\n"
 }
 
-/// Rows and columns.
-fn size(screen: &vt100::Screen) -> (u16, u16) {
-    let (rows, columns) = screen.size();
-    (rows.get(), columns.get())
-}
-
 /// How a run of cells looks.
 #[derive(PartialEq, Clone)]
 struct Look {
@@ -157,7 +162,7 @@ struct Look {
 }
 
 fn draw(svg: &mut String, screen: &vt100::Screen) {
-    let (rows, columns) = size(screen);
+    let (rows, columns) = size_of(screen);
     for row in 0..rows {
         let mut runs: Vec<(Look, u16, u16, String)> = Vec::new();
         for column in 0..columns {

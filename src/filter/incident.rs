@@ -10,6 +10,8 @@ use std::hash::Hasher;
 /// Bytes of a traceback's end in which the place is looked for: what lists read of a long record holds no more, and both
 /// must find the same.
 const TRACEBACK_END: usize = 2_500;
+/// A word of hexadecimal digits of at least this length, a decimal one among them, is an id.
+const ID_MIN: usize = 6;
 /// Characters of a normalised message that count.
 const MESSAGE_MAX: usize = 200;
 /// Functions and queues that an incident names at most.
@@ -284,7 +286,7 @@ fn word_of(word: &str) -> String {
     let number = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
     let joined = parts.into_iter().map(|part| {
         let after = part.strip_prefix("0x").or_else(|| part.strip_prefix("0X"));
-        if after.is_some_and(hex) || (part.len() >= 8 && hex(part) && number(part)) {
+        if after.is_some_and(hex) || (part.len() >= ID_MIN && hex(part) && number(part)) {
             return "<n>".to_owned();
         }
         let mut kept = String::new();

@@ -227,6 +227,8 @@ fn failures_that_belong_together() {
     assert_eq!(at(88, "SMTP refused user 8123"), at(91, "SMTP refused user 7"));
     assert_eq!(at(1, "no 'a b' at 0xdeadbeef"), at(1, "no 'c' at 0x1"));
     assert_eq!(at(1, "gone 01a22df8-34ed-7724-a9cf-37fad320e7d4"), at(1, "gone 11a22df8-34ed-7724-a9cf-37fad320e7d4"));
+    assert_eq!(at(1, "/uploads/00cab3.tiff is no image"), at(1, "/uploads/9af5a0.tiff is no image"));
+    assert_ne!(at(1, "a facade"), at(1, "a decade"));
     assert_eq!(at(1, "don't do it"), at(2, "don't do it"));
     assert_ne!(at(1, "SMTP refused"), at(1, "SMTP timed out"));
     assert_ne!(at(1, "x"), of("builtins.ConnectionError", "ConnectionError: x"));

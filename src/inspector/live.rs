@@ -10,6 +10,7 @@ use crate::inspector::source::{Acted, Deal, Sifted, Source, Surveyed};
 use crate::task::{RawJson, Segment, TaskId};
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
 
@@ -17,7 +18,10 @@ use tokio::sync::Mutex;
 const EVENTS: usize = 4096;
 /// Tasks that one slice of a filter or a survey looks at: a slice holds the server up for two or three milliseconds.
 const SLICE: u64 = 200;
-/// How long one refresh may search for queues that nobody has named.
+/// How long one refresh may search for queues that nobody has named: the first one where no queue is known; the next ones
+/// until the whole keyspace was looked through; all others.
+const FIRST_BUDGET: Duration = Duration::from_millis(60);
+const ROUND_BUDGET: Duration = Duration::from_millis(500);
 const SEARCH_BUDGET: Duration = Duration::from_millis(20);
 
 /// A backend, as the inspector asks it.
@@ -27,6 +31,9 @@ pub struct Live {
     read_only: bool,
     /// Where its own search for queues goes on.
     place: Mutex<String>,
+    /// Whether anything was asked yet, and whether the search has come round once.
+    asked: AtomicBool,
+    searched: AtomicBool,
     /// Queues that were seen in telemetry.
     heard: StdMutex<BTreeSet<String>>,
     events: Mutex<Option<TelemetryStream>>,
@@ -36,21 +43,43 @@ impl Live {
     /// Asks this backend; with `read_only`, nothing is written for it.
     pub fn new(backend: Backend, read_only: bool) -> Self {
         let place = Mutex::new("0".to_owned());
-        Self { backend, read_only, place, heard: StdMutex::default(), events: Mutex::default() }
+        Self {
+            backend,
+            read_only,
+            place,
+            asked: AtomicBool::new(false),
+            searched: AtomicBool::new(false),
+            heard: StdMutex::default(),
+            events: Mutex::default(),
+        }
     }
 
     /// Goes on with the search for queues that nobody has named. A user without SCAN or without write permission still sees
     /// the queues that are known by name.
-    async fn search(&self) {
-        if !self.read_only {
-            let _ = self.backend.search_queues(SEARCH_BUDGET).await;
-            return;
+    async fn search(&self, budget: Duration) {
+        let has_come_round = if self.read_only {
+            let mut place = self.place.lock().await;
+            match self.backend.look_on_for_queues(&place, budget).await {
+                Ok((found, next)) => {
+                    *place = next;
+                    self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(found);
+                    *place == "0"
+                }
+                Err(_) => false,
+            }
+        } else {
+            self.backend.search_queues(budget).await.unwrap_or(false)
+        };
+        if has_come_round {
+            self.searched.store(true, Ordering::Relaxed);
         }
-        let mut place = self.place.lock().await;
-        if let Ok((found, next)) = self.backend.look_on_for_queues(&place, SEARCH_BUDGET).await {
-            *place = next;
-            self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).extend(found);
-        }
+    }
+
+    /// The queues that are known by name, or were heard or found.
+    async fn names(&self) -> Result<BTreeSet<String>, String> {
+        let mut names = self.heard();
+        names.extend(self.backend.known_queues().await.map_err(told)?);
+        Ok(names)
     }
 
     fn hear(&self, event: &TelemetryEvent) {
@@ -92,9 +121,18 @@ impl Live {
 
 impl Source for Live {
     async fn queues(&self) -> Result<Vec<QueueCounts>, String> {
-        self.search().await;
-        let mut names = self.heard();
-        names.extend(self.backend.known_queues().await.map_err(told)?);
+        let mut names = self.names().await?;
+        // What is known is shown at once; then all of the keyspace is looked through once, and after that on the side.
+        let budget = match (self.asked.swap(true, Ordering::Relaxed), self.searched.load(Ordering::Relaxed)) {
+            (false, _) if !names.is_empty() => None,
+            (false, _) => Some(FIRST_BUDGET),
+            (true, false) => Some(ROUND_BUDGET),
+            (true, true) => Some(SEARCH_BUDGET),
+        };
+        if let Some(budget) = budget {
+            self.search(budget).await;
+            names = self.names().await?;
+        }
         let names: Vec<String> = names.into_iter().collect();
         self.backend.counts(&names).await.map_err(told)
     }

@@ -9,16 +9,19 @@ use crate::inspector::terminal::{self, Guard, Screen};
 use crate::inspector::update::update;
 use crate::inspector::view::view;
 use crossterm::event::{Event, EventStream};
-use futures_util::{FutureExt, Stream, StreamExt};
+use futures_util::{Stream, StreamExt};
 use ratatui::Terminal;
 use std::future::Future;
 use std::io;
+use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 /// The shortest time between two drawings.
 const FRAME: Duration = Duration::from_millis(16);
+/// The same where a key waits to be seen: a frame for an answer a moment ago must not hold it up.
+const HURRIED_FRAME: Duration = Duration::from_millis(3);
 /// How often the time is looked at.
 const TICK: Duration = Duration::from_millis(250);
 /// Messages that are taken in before the next drawing, at most.
@@ -77,7 +80,7 @@ where
     let size = screen.size().map_err(|error| InspectorError::Terminal(B::to_io(error)))?;
     let model = Model::new(options, (size.width, size.height), clock());
     let events = Some(open_events());
-    let mut looped = Loop { screen, pump, inbox, model, events, open_events, clock, drawn: None };
+    let mut looped = Loop { screen, pump, inbox, model, events, open_events, clock, drawn: None, is_hurried: false };
     looped.run(quit).await
 }
 
@@ -91,6 +94,8 @@ struct Loop<'a, B: Screen, E, O, C> {
     open_events: O,
     clock: C,
     drawn: Option<Instant>,
+    /// Whether a person has done something since then.
+    is_hurried: bool,
 }
 
 /// Whether to go on.
@@ -115,7 +120,8 @@ where
             return Ok(());
         }
         loop {
-            let frame_at = self.drawn.map_or_else(Instant::now, |drawn| drawn + FRAME);
+            let frame = if self.is_hurried { HURRIED_FRAME } else { FRAME };
+            let frame_at = self.drawn.map_or_else(Instant::now, |drawn| drawn + frame);
             if self.model.changed && Instant::now() >= frame_at {
                 self.draw()?;
                 continue;
@@ -131,7 +137,7 @@ where
             }
             // Whatever waits is taken in before the next drawing, so that a flood costs one frame.
             while batch.len() < BATCH_MAX {
-                let Some(event) = next(&mut self.events).now_or_never() else { break };
+                let Some(event) = waiting(&mut self.events).await else { break };
                 batch.extend(heard(event)?);
             }
             while batch.len() < BATCH_MAX {
@@ -147,6 +153,7 @@ where
     /// Takes messages in, the time first, and does what they ask for.
     fn take(&mut self, batch: Vec<Msg>) -> Result<Next, InspectorError> {
         let time = Msg::Tick((self.clock)());
+        self.is_hurried |= batch.iter().any(|msg| matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Resized(..)));
         for msg in std::iter::once(time).chain(batch) {
             let effects = terminal::on_screen(|| update(&mut self.model, msg));
             for effect in effects {
@@ -191,6 +198,7 @@ where
 
     fn draw(&mut self) -> Result<(), InspectorError> {
         self.model.changed = false;
+        self.is_hurried = false;
         self.drawn = Some(Instant::now());
         self.screen.backend_mut().begin().map_err(InspectorError::Terminal)?;
         let model = &self.model;
@@ -207,6 +215,20 @@ async fn next<E: Stream + Unpin>(events: &mut Option<E>) -> Option<E::Item> {
         Some(events) => events.next().await,
         None => None,
     }
+}
+
+/// The event that waits already, where one does.
+///
+/// The stream keeps the waker of whoever asked it last and found nothing, so it must be asked in the name of this task:
+/// with another's waker, the next key would not be noticed before something else happens.
+async fn waiting<E: Stream + Unpin>(events: &mut Option<E>) -> Option<Option<E::Item>> {
+    std::future::poll_fn(|context| {
+        Poll::Ready(match events.as_mut().map(|events| events.poll_next_unpin(context)) {
+            Some(Poll::Ready(event)) => Some(event),
+            Some(Poll::Pending) | None => None,
+        })
+    })
+    .await
 }
 
 /// An event of the terminal as a message; that there will be no more is the end.
