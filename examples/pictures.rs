@@ -34,6 +34,8 @@ impl Stage {
         let mut command = CommandBuilder::new(binary);
         command.args(["demo"]);
         command.env("TERM", "xterm-256color");
+        // Backtraces would show where this was built.
+        command.env_remove("RUST_BACKTRACE");
         let child = pair.slave.spawn_command(command).expect("the program can be started");
         drop(pair.slave);
         let mut output = pair.master.try_clone_reader().expect("the terminal can be read");
@@ -124,9 +126,11 @@ fn picture(frames: &[vt100::Screen]) -> String {
     let (rows, columns) = frames.first().map_or((1, 1), size_of);
     let width = f32::from(columns) * CELL.0 + MARGIN * 2.0;
     let height = f32::from(rows) * CELL.1 + MARGIN * 2.0;
+    // What each text says of itself as an attribute would lose against a rule of the style.
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\">\n<style>text\
-         {{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre;fill:{}}}",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xml:space=\"preserve\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" font-size=\"14\" font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\" \
+         fill=\"{}\">\n<style>text{{white-space:pre}}",
         GROUND.1
     );
     let total = STAYS * frames.len() as f32;
