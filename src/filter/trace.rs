@@ -13,6 +13,8 @@ pub struct Frame {
     pub function: String,
     /// Whether it is the site's own code, and not a library's.
     pub own: bool,
+    /// Whether it stands in a Rust backtrace, whose innermost frame comes first.
+    pub is_rust: bool,
     /// The bytes of the traceback that it takes, its source line included.
     pub at: Range<usize>,
 }
@@ -41,14 +43,27 @@ const LIBRARIES: [&str; 9] = [
     "/rustc/",
 ];
 /// What the functions of Rust's own crates and of the runtime begin with.
-const RUST_LIBRARIES: [&str; 8] =
-    ["std::", "core::", "alloc::", "tokio::", "futures", "threadmill::", "rust_begin_unwind", "__rust"];
+const RUST_LIBRARIES: [&str; 11] = [
+    "std::",
+    "core::",
+    "alloc::",
+    "tokio::",
+    "futures",
+    "threadmill::",
+    "rust_begin_unwind",
+    "__",
+    "_start",
+    "start_thread",
+    "clone3",
+];
 
 /// Whether a frame is the site's own code.
 pub fn is_own(file: &str, function: &str) -> bool {
     let library = LIBRARIES.iter().any(|part| file.contains(part))
         || file.contains("/threadmill/") && file.ends_with(".py")
-        || file.contains("/library/std/");
+        || file.contains("/library/std/")
+        || file.contains("/sysdeps/")
+        || file.ends_with(".S");
     let function = function.trim_start_matches('<');
     !library && !RUST_LIBRARIES.iter().any(|start| function.starts_with(start))
 }
@@ -66,7 +81,14 @@ pub fn frames(traceback: &str) -> Vec<Frame> {
         let text = line.trim_end();
         if let Some((file, number, function)) = python(text) {
             let own = is_own(file, function);
-            frames.push(Frame { file: file.into(), line: number, function: function.into(), own, at: range });
+            frames.push(Frame {
+                file: file.into(),
+                line: number,
+                function: function.into(),
+                own,
+                is_rust: false,
+                at: range,
+            });
             in_frame = true;
         } else if let Some(function) = rust_function(text) {
             pending = Some((function.to_owned(), range.start));
@@ -74,7 +96,14 @@ pub fn frames(traceback: &str) -> Vec<Frame> {
         } else if let Some((function, start)) = pending.take() {
             if let Some((file, number)) = rust_place(text) {
                 let own = is_own(file, &function);
-                frames.push(Frame { file: file.into(), line: number, function, own, at: start..range.end });
+                frames.push(Frame {
+                    file: file.into(),
+                    line: number,
+                    function,
+                    own,
+                    is_rust: true,
+                    at: start..range.end,
+                });
             }
         } else if in_frame && text.starts_with("    ") {
             // The source, and the signs under it.
@@ -88,12 +117,13 @@ pub fn frames(traceback: &str) -> Vec<Frame> {
     frames
 }
 
-/// The innermost frame of the site's own code, else the innermost.
+/// The innermost frame of the site's own code, else the innermost of Python. Of a Rust backtrace that has no frame of the
+/// site's own, none tells anything.
 pub fn innermost(traceback: &str) -> Option<Frame> {
     let frames = frames(traceback);
-    let (rust, python): (Vec<_>, Vec<_>) = frames.into_iter().partition(|frame| frame.function.contains("::"));
+    let (rust, python): (Vec<_>, Vec<_>) = frames.into_iter().partition(|frame| frame.is_rust);
     let own = python.iter().rev().find(|frame| frame.own).or_else(|| rust.iter().find(|frame| frame.own));
-    own.or(python.last()).or(rust.first()).cloned()
+    own.or(python.last()).cloned()
 }
 
 /// `  File "shop/mail.py", line 88, in send`.
@@ -146,6 +176,14 @@ mod tests {
             [("panicking.rs:1".to_owned(), false), ("mail.rs:88".to_owned(), true), ("lib.rs:3".to_owned(), false)]
         );
         assert_eq!(innermost(RUST).map(|frame| frame.place()), Some("mail.rs:88".into()));
+    }
+
+    #[test]
+    fn a_rust_backtrace_of_libraries_alone_has_no_place() {
+        let text = "Backtrace:\n  20: start_thread\n             at ./nptl/pthread_create.c:448:8\n  21: clone3\n             at \
+            ./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S:81:0\nValueError: x\n";
+        assert_eq!(frames(text).len(), 2);
+        assert_eq!(innermost(text), None);
     }
 
     #[test]

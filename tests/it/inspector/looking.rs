@@ -17,9 +17,11 @@ fn every_size_shows_what_matters_first() {
         if columns >= 160 {
             screen.wait_for("the incidents", |text| text.contains("mail.py:88") && text.contains("pay.py:31"));
         }
-        for (key, expected) in
-            [("?", "Keys"), (keys::ESCAPE, "of 7"), ("w", "Workers"), ("e", "Log"), ("i", "Incidents")]
-        {
+        screen.send("?");
+        screen.wait_for_text("Keys");
+        // The list shows behind the help on a wide screen: only its end tells that the escape was heard.
+        close(&mut screen, "Keys");
+        for (key, expected) in [("w", "Workers"), ("e", "Log"), ("i", "Incidents")] {
             screen.send(key);
             screen.wait_for_text(expected);
         }
